@@ -1,0 +1,55 @@
+# Reef: `make demo` runs the whole loop, `make test` the tests. Every target sets up what it needs in .venv.
+SHELL := /bin/bash
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.setup
+
+# The newest supported Python that can really make a virtual environment (Debian ships python3 without venv).
+find_python = for v in 3.13 3.12 3.11; do \
+	  p=python$$v; command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; assert sys.version_info[:2] == tuple(map(int, "'$$v'".split(".")))' >/dev/null 2>&1 && { echo $$p; exit 0; }; \
+	done; exit 1
+
+.PHONY: help setup demo test test-slow lint format bench clean
+help:
+	@echo "make setup   a virtual environment in .venv with everything Reef needs"
+	@echo "make demo    the whole loop on an embedded model, about three minutes"
+	@echo "make test    the tests      make test-slow   the ones that take minutes"
+	@echo "make lint    ruff, mypy, import-linter        make bench   benchmarks, as ratios"
+
+setup: $(STAMP)
+
+$(VENV)/bin/python:
+	@python=$$( $(find_python) ) || { \
+	  echo "error: no Python 3.11, 3.12 or 3.13 with the venv module was found" >&2; \
+	  if [ "$$(uname)" = Darwin ]; then echo "hint: brew install python@3.12" >&2; \
+	  else echo "hint: sudo apt-get install python3.11 python3.11-venv" >&2; fi; exit 1; }; \
+	echo "setting up $(VENV) with $$python" && $$python -m venv $(VENV)
+
+$(STAMP): pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[local,dev]'
+	@touch $@
+
+demo: $(STAMP)
+	$(BIN)/reef demo
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+
+test-slow: $(STAMP)
+	$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -1,0 +1,1 @@
+"""The service: rooms that depend one way (see the layers in `pyproject.toml`)."""

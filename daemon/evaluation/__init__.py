@@ -1,0 +1,1 @@
+"""Evaluation: tasks, evaluators, episodes and the gate that decides on a candidate."""

@@ -1,0 +1,1 @@
+"""Harness: the tree, its entries, mutations and refusals, and how it is rendered."""

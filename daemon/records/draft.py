@@ -1,0 +1,49 @@
+"""An exchange as the proxy saw it, before it is stored: raw bytes and what was known at the time.
+
+What the bytes say (usage, aliases, text) is read off them by the writer, off the path.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+from reef.runtime import Dialect
+
+RecordKind = Literal["turn", "title", "compaction", "count_tokens", "episode"]
+RecordStatus = Literal["complete", "aborted", "failed"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """One inference record to be. Times in `*_ms` are milliseconds; bodies are plain (decoded) bytes."""
+
+    id: str
+    scenario: str
+    created_at: datetime
+    dialect: Dialect
+    kind: RecordKind = "turn"
+    status: RecordStatus = "complete"
+    request: bytes = b""
+    forwarded: bytes | None = None
+    """None: what was received was forwarded."""
+    response: bytes = b""
+    stream: bool = False
+    http_status: int | None = None
+    run: str | None = None
+    session: str | None = None
+    conversation: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    release_id: str | None = None
+    content_id: str | None = None
+    model: str | None = None
+    upstream_name: str | None = None
+    upstream_request_id: str | None = None
+    aliases: Sequence[str] = ()
+    """Further names known from headers (the upstream's request id)."""
+    dropped: Sequence[str] = ()
+    error_type: str | None = None
+    error_message: str | None = None
+    ttft_ms: float | None = None
+    upstream_ms: float | None = None
+    total_ms: float | None = None

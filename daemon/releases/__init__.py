@@ -1,0 +1,1 @@
+"""Releases: the git-backed history of every scenario."""

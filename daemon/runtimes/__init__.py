@@ -1,0 +1,1 @@
+"""Runtimes: who answers a request. Upstreams over HTTP, local engines as child processes."""

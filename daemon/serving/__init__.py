@@ -1,0 +1,1 @@
+"""Serving: what each scenario serves, and one exchange from request to durable record."""

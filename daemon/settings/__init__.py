@@ -1,0 +1,1 @@
+"""Settings: the configuration, where the home is, and what lies in it."""

@@ -1,0 +1,155 @@
+"""The configuration as one validated model. Reading files, flags and the environment is `load.py`.
+
+Field names are the keys that users write. A field without a default must be given.
+"""
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reef.runtime import Dialect
+
+
+class Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ReefSection(Section):
+    """`[reef]`: the daemon itself."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8900, ge=0, le=65535)
+    auth: bool = True
+    token: str | None = Field(None, repr=False)
+    hosts: tuple[str, ...] = ()
+    trusted_proxies: tuple[str, ...] = ()
+    model_path: Path | None = None
+    max_body_mb: int = Field(64, gt=0)
+    relay: tuple[str, ...] = ()
+    on_record_failure: Literal["refuse", "serve"] = "refuse"
+    scrub: bool = True
+
+
+class PriceSection(Section):
+    """US dollars per million tokens."""
+
+    input: float = Field(ge=0)
+    output: float = Field(ge=0)
+
+
+class UpstreamSection(Section):
+    """`[[upstream]]`: a provider over HTTP."""
+
+    name: str
+    base_url: str
+    model: str | None = None
+    api_key_env: str | None = None
+    api: tuple[Literal["chat", "messages", "responses", "openai", "anthropic"], ...] | None = None
+    price: PriceSection | None = None
+    connect_timeout_s: float = Field(10.0, gt=0)
+    read_timeout_s: float = Field(600.0, gt=0)
+
+    def dialects(self) -> tuple[Dialect, ...] | None:
+        """The dialects it speaks; None means all."""
+        if self.api is None:
+            return None
+        short: dict[str, tuple[Dialect, ...]] = {"openai": ("chat", "responses"), "anthropic": ("messages",)}
+        found: list[Dialect] = []
+        for word in self.api:
+            found.extend(short[word] if word in short else (word,))  # type: ignore[arg-type]
+        return tuple(dict.fromkeys(found))
+
+
+class EngineSection(Section):
+    """`[engine]`: how a local model is served."""
+
+    context: int = Field(8192, ge=256)
+    parallel: int = Field(4, ge=1)
+    threads: int | None = Field(None, ge=1)
+
+
+class ScenarioSection(Section):
+    """`[[scenario]]`: which recipe a scenario gets; the first match wins."""
+
+    match: str
+    recipe: str
+
+
+class ScenariosSection(Section):
+    """`[scenarios]`: how scenarios come to be."""
+
+    require_header: bool = False
+    create: Literal["implicit", "explicit"] = "implicit"
+
+
+class GateSection(Section):
+    """`[recipe.NAME.gate]`: what decides on a candidate."""
+
+    policy: str = "sequential"
+    alpha: float = Field(0.05, gt=0, lt=1)
+    budget_pairs: int = Field(30, ge=1)
+    min_gain: float = Field(0.02, ge=0)
+    tie: float = Field(0.0, ge=0)
+    max_cost_ratio: float = Field(1.5, gt=0)
+    temperature: float = Field(0.0, ge=0)
+    max_tokens: int = Field(512, ge=1)
+
+
+class SeedEntry(Section):
+    """`[[recipe.NAME.seed]]`: an entry that a new scenario starts with."""
+
+    id: str
+    name: str
+    config: dict[str, Any] = Field(default_factory=dict)
+    disabled: bool = False
+
+
+class RecipeSection(BaseModel):
+    """`[recipe.NAME]`. Keys that are not listed here are the recipe's own options."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    use: str = "harness_evolve"
+    adapter: str = "chat"
+    inject: bool | None = None
+    model: str | None = None
+    tasks: Path | None = None
+    batch_size: int = Field(1, ge=1)
+    training_mode: Literal["auto", "manual", "hybrid"] = "hybrid"
+    publish: Literal["auto", "review", "canary"] = "auto"
+    gate: GateSection = GateSection()
+    seed: tuple[SeedEntry, ...] = ()
+
+    def options(self) -> dict[str, Any]:
+        return dict(self.model_extra or {})
+
+
+class GrowthSection(Section):
+    """`[growth]`: limits over all scenarios."""
+
+    usd_per_day: float = Field(1.0, ge=0)
+    parallel_steps: int = Field(2, ge=1)
+    parallel_episodes: int = Field(8, ge=1)
+    enabled: bool = True
+
+
+class StorageSection(Section):
+    """`[storage]`"""
+
+    url: str | None = None
+
+
+class Settings(Section):
+    """All of it."""
+
+    reef: ReefSection = ReefSection()
+    upstream: tuple[UpstreamSection, ...] = ()
+    engine: EngineSection = EngineSection()
+    scenario: tuple[ScenarioSection, ...] = ()
+    scenarios: ScenariosSection = ScenariosSection()
+    recipe: dict[str, RecipeSection] = Field(default_factory=dict)
+    growth: GrowthSection = GrowthSection()
+    storage: StorageSection = StorageSection()
+    source: Path | None = None
+    """The file these came from; paths in it are relative to its folder."""

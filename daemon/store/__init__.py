@@ -1,0 +1,1 @@
+"""Store: the database engine, its one writer, every table and migration."""

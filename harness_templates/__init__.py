@@ -1,0 +1,1 @@
+"""One folder per agent: a descriptor and a seed tree."""

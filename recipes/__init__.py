@@ -1,0 +1,1 @@
+"""The cookbook: one folder per recipe. Recipes import `reef` only."""

@@ -1,0 +1,121 @@
+"""The contract of a recipe: judge what was observed, bring one candidate from a batch.
+
+A recipe comes by entry point (`reef.recipes`) or as `module:Class` in the configuration. It imports
+`reef` only; what it needs of the daemon it is handed as a `StepContext`.
+"""
+
+from abc import ABC
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from reef.errors import Refused
+from reef.feedback import BatchUnit, Exchange, Message, Report, Usage, Verdict
+from reef.tasks import Split, Task, TaskScore
+from reef.tree import HarnessTree, Mutation, Proposal
+
+Surface = Literal["harness", "weights", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer of the model to Reef itself. `data` is the parsed JSON where a schema was asked for."""
+
+    text: str
+    data: Any = None
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True)
+class PastStep:
+    """A step of this scenario that is over, newest first in `StepContext.history`."""
+
+    step: int
+    proposer: str
+    outcome: str
+    decision: str
+    base_content_id: str
+    mutations: tuple[Mutation, ...]
+    reports: tuple[str, ...]
+    gate_tasks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """What a step may still spend: US dollars (None: no price is known) and model calls."""
+
+    usd_left: float | None
+    calls_left: int | None
+
+
+class StepContext(Protocol):
+    """What a step hands to a recipe."""
+
+    scenario: str
+    step: int
+    seed: int
+    tree: HarnessTree
+    content_id: str
+    batch: Sequence[BatchUnit]
+    history: Sequence[PastStep]
+    budget: Budget
+    tried: frozenset[str]
+    """Proposers that had this batch already."""
+
+    def tasks(self, split: Split) -> Sequence[Task]:
+        """The tasks of one split. `gate` tasks are for deciding: a proposer must not learn from them."""
+
+    def check(self, mutations: Sequence[Mutation]) -> Sequence[Refused]:
+        """Why these mutations would be refused; empty when they are fine."""
+
+    def is_gate_prompt(self, text: str) -> bool:
+        """Whether `text` is (after normalising) the prompt of a gate task."""
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        max_tokens: int = 1024,
+        temperature: float = 0.0,
+    ) -> Completion:
+        """Ask the recipe's model. Counted against the step's budget and shown in its cost."""
+
+    async def evaluate(self, tree: HarnessTree, split: Split) -> Sequence[TaskScore]:
+        """Run a tree on the `train` or `dev` tasks. Raises `Invalid` for `gate`."""
+
+    def note(self, text: str) -> None:
+        """Add a line to the step's story."""
+
+    def cancelled(self) -> bool: ...
+
+
+class RecipeOptions(BaseModel):
+    """The keys of `[recipe.NAME]` that belong to the recipe itself; a subclass adds its own."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Recipe(ABC):
+    """One scenario's way to learn."""
+
+    summary: ClassVar[str] = ""
+    surface: ClassVar[Surface] = "harness"
+    Options: ClassVar[type[RecipeOptions]] = RecipeOptions
+
+    def __init__(self, options: RecipeOptions | None = None) -> None:
+        self.options = options if options is not None else self.Options()
+
+    def needs_model(self) -> bool:
+        """Whether `propose` may call a model (then a step has a price before it runs)."""
+        return False
+
+    def judge(self, report: Report, exchange: Exchange) -> Verdict:
+        """Whether this pair may teach. Asked once the record is complete."""
+        return Verdict("never", "recipe_does_not_learn", "this recipe only records")
+
+    async def propose(self, context: StepContext) -> Proposal | None:
+        """Bring one candidate for the gate, or None when the batch teaches nothing new."""
+        return None

@@ -1,0 +1,118 @@
+"""The contract of a runtime: who answers a provider request.
+
+The bytes of a provider pass through untouched, so a runtime deals in bytes; what they mean is
+`daemon.wire`'s business.
+"""
+
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+Dialect = Literal["chat", "messages", "responses"]
+DIALECTS: tuple[Dialect, ...] = ("chat", "messages", "responses")
+RuntimeKind = Literal["http", "engine", "vllm"]
+Header = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderRequest:
+    """One request as it is sent on. `path` is what follows `/v1`, query string included
+    (`/chat/completions`, `/messages?beta=true`). Header names are lower-case."""
+
+    dialect: Dialect | None
+    path: str
+    headers: Sequence[Header]
+    body: bytes
+    stream: bool = False
+    method: str = "POST"
+
+
+@dataclass(slots=True)
+class ProviderResponse:
+    """The answer: status and headers have arrived, `body` is read as it comes.
+
+    Iterating `body` raises `UpstreamFailed` or `TimedOut` when the connection breaks. `close` ends
+    the upstream call (and so tells the provider that nobody listens) and may be called twice.
+    """
+
+    status: int
+    headers: Sequence[Header]
+    body: AsyncIterator[bytes]
+
+    def header(self, name: str) -> str | None:
+        return next((value for key, value in self.headers if key == name), None)
+
+    async def close(self) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeState:
+    """What `reef status` shows. `state` is `ready`, `loading` or `down`; `detail` says why."""
+
+    name: str
+    kind: RuntimeKind
+    state: Literal["ready", "loading", "down"]
+    model: str | None
+    url: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars per million tokens."""
+
+    input: float
+    output: float
+
+
+class Runtime(Protocol):
+    """Answers provider requests: an upstream over HTTP, a local engine, vLLM."""
+
+    name: str
+    kind: RuntimeKind
+    model: str | None
+    """What Reef itself asks for, and what is filled in where a request names no model."""
+    price: Price | None
+
+    def speaks(self, dialect: Dialect) -> bool: ...
+
+    def state(self) -> RuntimeState: ...
+
+    async def start(self) -> None: ...
+
+    async def send(self, request: ProviderRequest) -> ProviderResponse:
+        """Send one request and return when its headers have arrived.
+
+        Raises:
+            UpstreamFailed: it could not be reached or broke.
+            TimedOut: no headers in time.
+            Unavailable: it is loading; carries `retry_after_s`.
+        """
+
+    async def models(self) -> Sequence[str]:
+        """The model names it offers, its own first."""
+
+    def copy_key(self) -> str | None:
+        """Names everything that decides an answer at temperature 0 (model file, engine version).
+
+        None where two equal requests may be answered differently.
+        """
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a finished exchange said, read off a copy of its bytes by `daemon.wire`."""
+
+    response: dict[str, object] | None
+    """The assembled answer in the provider's buffered form."""
+    text: str = ""
+    model: str | None = None
+    finish: str | None = None
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+    aliases: Sequence[str] = field(default=())
+    """Body id and tool-call ids: other names by which clients know this answer."""

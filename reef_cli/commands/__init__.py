@@ -1,0 +1,1 @@
+"""One module per command or small family: read options, call the client, print."""
