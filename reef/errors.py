@@ -99,5 +99,15 @@ class DaemonUnreachable(Unavailable):
 
 BY_TYPE: dict[str, type[ReefError]] = {
     cls.type: cls
-    for cls in (Invalid, Unauthorized, NotFound, Conflict, TooLarge, Unsupported, UpstreamFailed, TimedOut, Unavailable)
+    for cls in (
+        Invalid,
+        Unauthorized,
+        NotFound,
+        Conflict,
+        TooLarge,
+        Unsupported,
+        UpstreamFailed,
+        TimedOut,
+        Unavailable,
+    )
 }

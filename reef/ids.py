@@ -29,7 +29,12 @@ def check_scenario(name: str) -> str:
     Raises:
         Invalid: with the rule in the hint.
     """
-    legal = _SCENARIO.fullmatch(name) and ".." not in name and not name.endswith((".", ".lock")) and name != "HEAD"
+    legal = (
+        _SCENARIO.fullmatch(name)
+        and ".." not in name
+        and not name.endswith((".", ".lock"))
+        and name != "HEAD"
+    )
     if not legal:
         raise Invalid(
             f"`{name[:140]}` cannot name a scenario",

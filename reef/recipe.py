@@ -4,7 +4,6 @@ A recipe comes by entry point (`reef.recipes`) or as `module:Class` in the confi
 `reef` only; what it needs of the daemon it is handed as a `StepContext`.
 """
 
-from abc import ABC
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
@@ -98,7 +97,7 @@ class RecipeOptions(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Recipe(ABC):
+class Recipe:
     """One scenario's way to learn."""
 
     summary: ClassVar[str] = ""

@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 EntryKind = Literal["rules", "skill", "agent_command", "config", "code_extension", "examples"]
-ENTRY_KINDS: tuple[EntryKind, ...] = ("rules", "skill", "agent_command", "config", "code_extension", "examples")
+ENTRY_KINDS: tuple[EntryKind, ...] = (
+    "rules",
+    "skill",
+    "agent_command",
+    "config",
+    "code_extension",
+    "examples",
+)
 
 
 @dataclass(frozen=True, slots=True)

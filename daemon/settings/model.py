@@ -4,7 +4,7 @@ Field names are the keys that users write. A field without a default must be giv
 """
 
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -57,7 +57,7 @@ class UpstreamSection(Section):
         short: dict[str, tuple[Dialect, ...]] = {"openai": ("chat", "responses"), "anthropic": ("messages",)}
         found: list[Dialect] = []
         for word in self.api:
-            found.extend(short[word] if word in short else (word,))  # type: ignore[arg-type]
+            found.extend(short.get(word) or cast(tuple[Dialect, ...], (word,)))
         return tuple(dict.fromkeys(found))
 
 
