@@ -107,6 +107,10 @@ class Recipe:
     def __init__(self, options: RecipeOptions | None = None) -> None:
         self.options = options if options is not None else self.Options()
 
+    def proposers(self) -> tuple[str, ...]:
+        """The parts that can each bring a candidate; one that was not selected hands its batch on."""
+        return ()
+
     def needs_model(self) -> bool:
         """Whether `propose` may call a model (then a step has a price before it runs)."""
         return False

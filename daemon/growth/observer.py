@@ -1,0 +1,89 @@
+"""Observe: a report is stored, judged, and growth hears of it."""
+
+from typing import Any
+
+from daemon.evaluation.gate import MIN_UNITS
+from daemon.events import EventBus
+from daemon.growth.worker import Growth
+from daemon.records.book import RecordBook
+from daemon.records.draft import Draft
+from daemon.records.intake import Intake, store_report
+from daemon.records.judging import Judge
+from daemon.records.references import scenario_of
+from daemon.serving.scenarios import Scenarios
+from daemon.store.store import Store
+from reef.ids import DEFAULT_SCENARIO
+
+
+GATE_HINT = (
+    f"an automatic gate needs at least {MIN_UNITS} gate tasks; `reef init` writes a reef.toml and a "
+    "tasks.toml to start from. Until then candidates wait in `reef pending`"
+)
+
+
+class Observer:
+    """Takes in reports, and wakes what waits for a record."""
+
+    def __init__(
+        self,
+        store: Store,
+        book: RecordBook,
+        judge: Judge,
+        scenarios: Scenarios,
+        growth: Growth,
+        events: EventBus,
+    ) -> None:
+        self._store = store
+        self._book = book
+        self._judge = judge
+        self._scenarios = scenarios
+        self._growth = growth
+        self._events = events
+
+    async def report(self, report: Intake, scenario: str | None) -> tuple[str, str]:
+        """Store and judge one report; returns its id and scenario.
+
+        Raises:
+            Invalid: a reference is unknown, foreign, twice there or no inference.
+            Conflict: its id is taken by other content.
+        """
+        name = scenario or await self._owner(report) or DEFAULT_SCENARIO
+        await self._scenarios.serve(name)
+        recipe = self._scenarios.get(name).recipe
+        report_id = await self._store.write(
+            lambda connection: store_report(connection, self._book, name, recipe, report)
+        )
+        await self._judge.judge(report_id)
+        self._events.publish("report", name, agent_record_id=report_id, score=report.score)
+        self._growth.poke(name)
+        return report_id, name
+
+    async def recorded(self, draft: Draft) -> None:
+        """A record was stored: say so, and judge the reports that waited for it."""
+        self._events.publish(
+            "record",
+            draft.scenario,
+            agent_record_id=draft.id,
+            request_type="inference",
+            kind=draft.kind,
+            status=draft.status,
+            model=draft.model,
+            run=draft.run,
+            session=draft.session,
+            total_ms=draft.total_ms,
+        )
+        if draft.kind == "turn" and await self._judge.stored(draft.id):
+            self._growth.poke(draft.scenario)
+
+    async def _owner(self, report: Intake) -> str | None:
+        if not report.references:
+            return None
+        first = report.references[0]
+        return await self._store.read(lambda connection: scenario_of(connection, self._book, first))
+
+
+def gate_hint(unconfigured: bool, gate_tasks: int) -> dict[str, Any]:
+    """The line that tells why candidates wait for a person, where they do."""
+    if not unconfigured and gate_tasks >= MIN_UNITS:
+        return {}
+    return {"hint": GATE_HINT}

@@ -1,0 +1,137 @@
+"""What a person decides: promote or reject a candidate that waits, run a step again, roll back."""
+
+import asyncio
+
+from sqlalchemy import Connection, RowMapping
+
+from daemon.growth import steps
+from daemon.growth.rooms import Rooms
+from daemon.growth.step import APPROVED, said
+from daemon.harness.mutations import apply
+from daemon.releases import catalog
+from daemon.releases.history import Publication, Published
+from daemon.serving.scenarios import Scenario
+from daemon.store.codec import load
+from reef.errors import Conflict, NotFound
+from reef.ids import now, rfc3339
+
+
+class Review:
+    """Decisions from outside the gate."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+
+    async def promote(self, scenario: Scenario, candidate_id: str) -> Published:
+        """Serve a candidate that waits. On a head that moved on, its changes are applied anew.
+
+        Raises:
+            NotFound: no such candidate waits.
+            Conflict: its changes no longer apply to what is served.
+        """
+        row = await self._waiting(scenario.name, candidate_id)
+        head = scenario.head
+        content_id = row["content_id"]
+        if head.content_id != row["base_content_id"]:
+            tree = await self.rooms.scenarios.tree(head.content_id)
+            content_id = await self.rooms.scenarios.content_for(apply(tree, steps.mutations_of(row)))
+        metrics = load(row["metrics"]) or {}
+        score, evidence = said(metrics)
+        published = await self.rooms.history.publish(
+            Publication(
+                scenario=scenario.name,
+                operation="promote",
+                content_id=content_id,
+                parent=head.release_id,
+                summary=row["reason"].splitlines()[0],
+                body=f"Promoted by a person from step {row['step']}.",
+                score=score,
+                evidence=evidence,
+                recipe=row["recipe"],
+                candidate_id=candidate_id,
+                closes_pending=row["step"],
+                metrics=metrics | {"published": True},
+            )
+        )
+        await self._close(row, "select", "promoted by a person", published.release_id)
+        return published
+
+    async def reject(self, scenario: Scenario, candidate_id: str, reason: str) -> None:
+        """Close a candidate unserved."""
+        row = await self._waiting(scenario.name, candidate_id)
+        await self._close(row, "reject", f"rejected by a person{': ' + reason if reason else ''}", None)
+
+    async def run_again(self, scenario: Scenario, step: int) -> None:
+        """Let a step run that waits for money, or that ended with an error."""
+        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
+        waits = row["state"] == "waiting" and row["waits_for"] == "money"
+        if not waits and row["outcome"] != "error":
+            raise Conflict(
+                f"step {step} is {row['state']} ({row['outcome'] or row['waits_for'] or 'running'})",
+                hint="only a step that waits for money or ended with an error can be run",
+            )
+
+        def work(connection: Connection) -> None:
+            catalog.forget_row(connection, scenario.name, step)
+            steps.write(
+                connection,
+                scenario.name,
+                step,
+                state="queued",
+                waits_for=APPROVED,
+                outcome=None,
+                decision=None,
+                error=None,
+                finished_at=None,
+                base_release_id=scenario.head.release_id,
+                base_content_id=scenario.head.content_id,
+            )
+
+        await self.rooms.store.write(work)
+
+    async def rollback(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
+        """Publish the content of an earlier release (or of any candidate) again, as a new head."""
+        head = scenario.head
+        return await self.rooms.history.publish(
+            Publication(
+                scenario=scenario.name,
+                operation="rollback",
+                content_id=content_id,
+                parent=head.release_id,
+                summary=f"Serve {release_id[:10]} again",
+                recipe=scenario.recipe,
+                rollback_target=release_id,
+            )
+        )
+
+    async def _waiting(self, scenario: str, candidate_id: str) -> RowMapping:
+        rows = await self.rooms.store.read(lambda connection: steps.waiting(connection, scenario))
+        for row in rows:
+            if row["pending"] and row["candidate_id"] == candidate_id:
+                return row
+        raise NotFound(f"no candidate `{candidate_id[:12]}` waits for review", hint="see `reef pending`")
+
+    async def _close(self, row: RowMapping, outcome: str, decision: str, release_id: str | None) -> None:
+        scenario, step = row["scenario"], row["step"]
+
+        def work(connection: Connection) -> None:
+            steps.write(
+                connection,
+                scenario,
+                step,
+                state="done",
+                waits_for=None,
+                pending=False,
+                outcome=outcome,
+                decision=decision,
+                release_id=release_id,
+                finished_at=rfc3339(now()),
+            )
+            catalog.close_pending(connection, scenario, step)
+
+        await self.rooms.store.write(work)
+        if release_id is not None:
+            await asyncio.to_thread(self.rooms.history.git.drop_candidate, scenario, step)
+        self.rooms.events.publish(
+            "step", scenario, step=step, state="done", outcome=outcome, decision=decision
+        )

@@ -1,0 +1,32 @@
+"""What growth works with, handed over once by the composition root."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from daemon.events import EventBus
+from daemon.growth.caller import Caller
+from daemon.releases.history import History
+from daemon.runtimes.router import Router
+from daemon.serving.scenarios import Scenarios
+from daemon.settings.model import GrowthSection
+from daemon.store.store import Store
+from reef.recipe import Recipe
+from reef.tasks import Task
+
+
+@dataclass(slots=True)
+class Rooms:
+    """`recipe_of` and `tasks_of` answer for a scenario; tasks are read anew for each step."""
+
+    store: Store
+    history: History
+    scenarios: Scenarios
+    router: Router
+    caller: Caller
+    events: EventBus
+    limits: GrowthSection
+    holder: str
+    recipe_of: Callable[[str], Recipe]
+    tasks_of: Callable[[str], Sequence[Task]]
+    step_slots: asyncio.Semaphore

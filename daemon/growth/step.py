@@ -1,0 +1,388 @@
+"""One step, from its batch to a decision. Each state's result is written before the next begins."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from sqlalchemy import RowMapping
+
+from daemon.evaluation.comparison import compare
+from daemon.evaluation.gate import Decision, leak_texts, needs_person
+from daemon.growth import budget, candidate, steps
+from daemon.growth.context import Context
+from daemon.growth.episodes import ChatEpisodes, EpisodeRows, copy_key
+from daemon.growth.lease import Lease
+from daemon.growth.rooms import Rooms
+from daemon.harness.adapters import adapter
+from daemon.harness.render import chat_prefix
+from daemon.records.batches import load_batch
+from daemon.releases.catalog import Row
+from daemon.releases.history import Publication
+from daemon.serving.scenarios import Scenario
+from daemon.serving.served import Served
+from daemon.store.codec import load
+from daemon.store.schema import episodes as episode_table
+from reef.errors import Conflict, ReefError, Refused
+from reef.ids import now, rfc3339
+from reef.recipe import Budget, Recipe
+from reef.tasks import Side, Task
+from reef.tree import HarnessTree, Proposal
+
+MAX_RESTARTS = 3
+APPROVED = "approved"
+
+
+class Cancelled(Exception):
+    """The daemon is stopping; the step goes on at the next start."""
+
+
+@dataclass(slots=True)
+class StepRun:
+    """Runs one step of one scenario. `run` returns when it is done or waits for a person."""
+
+    rooms: Rooms
+    scenario: Scenario
+    lease: Lease
+    step: int
+    stopping: Callable[[], bool]
+
+    async def run(self) -> None:
+        for _ in range(MAX_RESTARTS):
+            try:
+                await self._go_on()
+                return
+            except Conflict as error:
+                if "took over" in error.message:
+                    raise
+                await self._start_over(error)
+            except Cancelled:
+                return
+            except ReefError as error:
+                await self._finish("error", f"it could not be finished: {error.message}", error=error)
+                return
+        await self._finish("error", "the served release kept changing while this step ran")
+
+    async def _go_on(self) -> None:
+        row = await self._row()
+        recipe = self.rooms.recipe_of(self.scenario.name)
+        tasks = await asyncio.to_thread(self.rooms.tasks_of, self.scenario.name)
+        base = await self.rooms.scenarios.tree(row["base_content_id"])
+        if row["state"] == "queued":
+            if not await self._affordable(row, recipe, tasks):
+                return
+            await self._save("proposing")
+        if row["state"] in ("queued", "proposing") and not await self._propose(row, recipe, tasks, base):
+            return
+        row = await self._row()
+        decision = await self._evaluate(row, tasks)
+        if decision is None:
+            return
+        await self._decide(await self._row(), decision)
+
+    # -- queued
+
+    async def _affordable(self, row: RowMapping, recipe: Recipe, tasks: list[Task]) -> bool:
+        """Whether the step may spend what it is expected to; else it waits for a person."""
+        gate = self.scenario.section.gate
+        pairs = 0 if needs_person(gate, tasks) else gate.budget_pairs
+        calls = 2 * pairs + (2 if recipe.needs_model() else 0)
+        price = self.rooms.router.own_price()
+        expected = budget.estimate(calls=calls, input_tokens=None, max_tokens=gate.max_tokens, price=price)
+        await self._save("queued", notes=[f"expected: {expected.sentence()}"] if calls else [])
+        if expected.usd is None or row["waits_for"] == APPROVED:
+            return True
+        left = self.rooms.limits.usd_per_day - await self.rooms.store.read(budget.spent_today)
+        if expected.usd <= left:
+            return True
+        sentence = (
+            f"it may cost ${expected.usd:.2f} and ${max(left, 0):.2f} of today's budget is left; "
+            f"`reef step {self.step} -s {self.scenario.name} --run` runs it"
+        )
+        await self._save("waiting", waits_for="money", decision=sentence)
+        return False
+
+    # -- proposing
+
+    async def _propose(self, row: RowMapping, recipe: Recipe, tasks: list[Task], base: HarnessTree) -> bool:
+        context = await self._context(row, tasks, base)
+        proposal = await recipe.propose(context)
+        notes = load(row["notes"], []) + context.notes
+        if proposal is None:
+            await self._finish("skip", "this batch teaches nothing new", notes=notes)
+            return False
+        told: dict[str, Any] = {
+            "proposer": proposal.proposer,
+            "mutations": [mutation.to_wire() for mutation in proposal.mutations],
+            "reason": proposal.reason,
+            "notes": [*notes, *proposal.notes],
+        }
+        if refused := self._refusal(context, proposal):
+            told["refused"] = {"rule": refused.rule, "message": refused.message}
+            await self._finish("reject", f"refused: {refused.message}", **told)
+            return False
+        made = await candidate.make(
+            self.rooms.history.git,
+            scenario=self.scenario.name,
+            step=self.step,
+            recipe=self.scenario.recipe,
+            base_release_id=row["base_release_id"],
+            tree=base,
+            mutations=proposal.mutations,
+            summary=proposal.title or proposal.reason.splitlines()[0],
+            reason=proposal.reason,
+            recorded_at=row["started_at"],
+        )
+        if made.content_id == row["base_content_id"]:
+            await self._finish("skip", "the proposal changes nothing", **told)
+            return False
+        await self._save("evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told)
+        return True
+
+    async def _context(self, row: RowMapping, tasks: list[Task], base: HarnessTree) -> Context:
+        read = self.rooms.store.read
+        batch = await read(lambda connection: load_batch(connection, load(row["batch"])))
+        spent = await read(budget.spent_today)
+        return Context(
+            scenario=self.scenario.name,
+            step=self.step,
+            seed=self.seed,
+            tree=base,
+            content_id=row["base_content_id"],
+            batch=batch,
+            history=await read(lambda connection: steps.history(connection, self.scenario.name)),
+            budget=Budget(max(self.rooms.limits.usd_per_day - spent, 0.0), None),
+            tried=await read(lambda connection: steps.tried_proposers(connection, row)),
+            all_tasks=tasks,
+            kinds=adapter(self.scenario.section.adapter).kinds,
+            leak_texts=leak_texts(tasks),
+            caller=self.rooms.caller,
+            model=self._model(batch),
+            is_cancelled=self.stopping,
+        )
+
+    def _refusal(self, context: Context, proposal: Proposal) -> Refused | None:
+        if found := list(context.check(proposal.mutations)):
+            return found[0]
+        gate_size = len(context.tasks("gate"))
+        for past in context.history:
+            same = past.base_content_id == context.content_id and past.mutations == proposal.mutations
+            if not same or (past.outcome == "inconclusive" and past.gate_tasks < gate_size):
+                continue
+            if past.outcome in ("reject", "inconclusive"):
+                return Refused("tried-before", f"step {past.step} tried the same on the same content")
+        return None
+
+    def _model(self, batch: Any) -> str | None:
+        if self.scenario.section.model:
+            return self.scenario.section.model
+        seen = [exchange.model for unit in batch for exchange in unit.exchanges if exchange.model]
+        return max(set(seen), key=seen.count) if seen else None
+
+    # -- evaluating
+
+    async def _evaluate(self, row: RowMapping, tasks: list[Task]) -> Decision | None:
+        """The gate's decision, or None when a person has to decide."""
+        gate_tasks = [task for task in tasks if task.split == "gate"]
+        gate = self.scenario.section.gate
+        if why := needs_person(gate, tasks):
+            await self._wait_for_review(row, why, None)
+            return None
+        batch = await self.rooms.store.read(lambda connection: load_batch(connection, load(row["batch"])))
+        model = self._model(batch)
+        runner = ChatEpisodes(
+            self.rooms.caller,
+            self.scenario.name,
+            self.step,
+            await self._sides(row),
+            model,
+            temperature=gate.temperature,
+            max_tokens=gate.max_tokens,
+        )
+        keys: dict[tuple[str, Side], bytes] = {}
+        engine = self.rooms.router.own_copy_key()
+        if gate.temperature == 0 and engine is not None:
+            for task in gate_tasks:
+                for side, content_id in (
+                    ("candidate", row["content_id"]),
+                    ("current", row["base_content_id"]),
+                ):
+                    keys[(task.id, side)] = copy_key(  # type: ignore[index]
+                        task, content_id, f"{engine}:{model}", max_tokens=gate.max_tokens
+                    )
+        decision = await compare(
+            tasks=gate_tasks,
+            gate=gate,
+            seed=self.seed,
+            copies=gate.temperature == 0,
+            run=runner,
+            log=EpisodeRows(self.rooms.store, self.lease, self.step, keys),
+            parallel=self.rooms.limits.parallel_episodes,
+            on_progress=self._progress,
+            cancelled=self.stopping,
+        )
+        if decision is None:
+            raise Cancelled
+        await self._save("deciding", metrics=decision.metrics | {"published": False})
+        return decision
+
+    async def _sides(self, row: RowMapping) -> dict[Side, Served]:
+        sides: dict[Side, Served] = {}
+        for side, release, content in (
+            ("candidate", row["candidate_id"], row["content_id"]),
+            ("current", row["base_release_id"], row["base_content_id"]),
+        ):
+            prefix = chat_prefix(await self.rooms.scenarios.tree(content))
+            sides[side] = Served(self.scenario.name, release, content, prefix)  # type: ignore[index]
+        return sides
+
+    def _progress(self, event: dict[str, Any]) -> None:
+        self.rooms.events.publish("episode", self.scenario.name, step=self.step, **event)
+
+    # -- deciding and committing
+
+    async def _decide(self, row: RowMapping, decision: Decision) -> None:
+        metrics = decision.metrics
+        if decision.outcome != "select":
+            await self._finish(decision.outcome, decision.sentence, metrics=metrics | {"published": False})
+            return
+        code = any(wire.get("options", {}).get("name") == "code_extension" for wire in load(row["mutations"]))
+        if self.scenario.section.publish == "review" or code:
+            why = "it changes code" if code else "publish is set to review"
+            await self._wait_for_review(row, f"{decision.sentence}; {why}, so a person decides", metrics)
+            return
+        await self._save("committing", metrics=metrics, outcome="select", decision=decision.sentence)
+        score, evidence = said(metrics)
+        published = await self.rooms.history.publish(
+            Publication(
+                scenario=self.scenario.name,
+                operation="training",
+                content_id=row["content_id"],
+                parent=row["base_release_id"],
+                summary=row["reason"].splitlines()[0],
+                body=decision.sentence,
+                score=score,
+                evidence=evidence,
+                recipe=row["recipe"],
+                step=self.step,
+                candidate_id=row["candidate_id"],
+                metrics=metrics | {"published": True},
+            )
+        )
+        await self._finish(
+            "select",
+            decision.sentence,
+            metrics=metrics | {"published": True},
+            release_id=published.release_id,
+        )
+
+    async def _wait_for_review(self, row: RowMapping, why: str, metrics: dict[str, Any] | None) -> None:
+        await self._save(
+            "waiting", waits_for="review", decision=why, pending=True, metrics=metrics, outcome=None
+        )
+        await self.rooms.history.record_outcome(self._row_of(row, why, metrics, pending=True))
+        self.rooms.events.publish(
+            "release",
+            self.scenario.name,
+            step=self.step,
+            release_id=row["candidate_id"],
+            content_id=row["content_id"],
+            operation="training",
+            current=False,
+            pending=True,
+        )
+
+    def _row_of(self, row: RowMapping, message: str, metrics: dict[str, Any] | None, *, pending: bool) -> Row:
+        return Row(
+            scenario=self.scenario.name,
+            step=self.step,
+            operation="training",
+            release_id=row["base_release_id"],
+            content_id=row["content_id"] or row["base_content_id"],
+            recorded_at=rfc3339(now()),
+            recipe=row["recipe"],
+            published=False,
+            parent_release_id=row["base_release_id"],
+            candidate_id=row["candidate_id"],
+            pending=pending,
+            message=row["reason"].splitlines()[0] if row["reason"] else message,
+            metrics=metrics,
+        )
+
+    async def _finish(
+        self, outcome: str, sentence: str, *, error: ReefError | None = None, **values: Any
+    ) -> None:
+        told = {"message": error.message, "hint": error.hint} if error else None
+        await self._save(
+            "done", outcome=outcome, decision=sentence, finished_at=rfc3339(now()), error=told, **values
+        )
+        row = await self._row()
+        if outcome != "select":
+            metrics = load(row["metrics"]) or {"published": False}
+            metrics["selection"] = metrics.get("selection") or {
+                "policy": self.scenario.section.gate.policy,
+                "outcome": outcome,
+                "reason": sentence,
+            }
+            await self.rooms.history.record_outcome(self._row_of(row, sentence, metrics, pending=False))
+        if error is not None:
+            self.rooms.events.publish(
+                "error", self.scenario.name, where=f"step {self.step}", message=error.message, hint=error.hint
+            )
+
+    async def _start_over(self, error: Conflict) -> None:
+        """The head moved while this step ran: what was measured no longer compares with what is served."""
+
+        def work(connection: Any) -> None:
+            connection.execute(
+                episode_table.delete().where(
+                    episode_table.c.scenario == self.scenario.name, episode_table.c.step == self.step
+                )
+            )
+            steps.save(
+                connection,
+                self.lease,
+                self.step,
+                state="proposing",
+                base_release_id=self.scenario.head.release_id,
+                base_content_id=self.scenario.head.content_id,
+                metrics=None,
+                notes=[f"started over: {error.message}"],
+            )
+
+        await self.rooms.store.write(work)
+
+    # -- rows
+
+    @property
+    def seed(self) -> int:
+        name = f"{self.scenario.name}:{self.step}".encode()
+        return int.from_bytes(blake2b(name, digest_size=8).digest())
+
+    async def _row(self) -> RowMapping:
+        return await self.rooms.store.read(
+            lambda connection: steps.get(connection, self.scenario.name, self.step)
+        )
+
+    async def _save(self, state: str, **values: Any) -> None:
+        await self.rooms.store.write(
+            lambda connection: steps.save(connection, self.lease, self.step, state=state, **values)
+        )
+        self.rooms.events.publish(
+            "step",
+            self.scenario.name,
+            step=self.step,
+            state=state,
+            outcome=values.get("outcome"),
+            decision=values.get("decision"),
+        )
+
+
+def said(metrics: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
+    """What a release's commit says: its score, and the evidence for it."""
+    scores = metrics.get("candidate_scores")
+    score = f"{sum(scores.values()) / len(scores):.3f}" if scores else None
+    if "wins" not in metrics:
+        return score, ()
+    return score, (f"{metrics['wins']} wins, {metrics['losses']} losses, {metrics['ties']} ties",)

@@ -1,0 +1,118 @@
+"""The growth worker: one loop per scenario that turns full batches into steps and never blocks serving."""
+
+import asyncio
+import logging
+from contextlib import suppress
+
+from daemon.growth import steps
+from daemon.growth.lease import LEASE_S, Lease, take
+from daemon.growth.rooms import Rooms
+from daemon.growth.step import StepRun
+from daemon.serving.scenarios import Scenario
+from reef.errors import Conflict, NotFound, ReefError
+
+log = logging.getLogger("reef.growth")
+
+RETRY_S = 5.0
+
+
+class Growth:
+    """Grows every scenario whose recipe learns. `poke` says that something may have become ready."""
+
+    def __init__(self, rooms: Rooms) -> None:
+        self.rooms = rooms
+        self._loops: dict[str, asyncio.Task[None]] = {}
+        self._wakes: dict[str, asyncio.Event] = {}
+        self._stopping = False
+
+    def watch(self, scenario: Scenario) -> None:
+        """Start the loop of a scenario; one that does not learn needs none."""
+        name = scenario.name
+        if self._stopping or name in self._loops or not self.rooms.limits.enabled:
+            return
+        if self.rooms.recipe_of(name).surface == "none":
+            return
+        self._wakes[name] = asyncio.Event()
+        self._wakes[name].set()
+        self._loops[name] = asyncio.create_task(self._loop(scenario), name=f"growth {name}")
+
+    def poke(self, name: str) -> None:
+        if (wake := self._wakes.get(name)) is not None:
+            wake.set()
+
+    async def stop(self) -> None:
+        """End the loops; a running step goes on at the next start."""
+        self._stopping = True
+        for task in self._loops.values():
+            task.cancel()
+        for task in self._loops.values():
+            with suppress(asyncio.CancelledError):
+                await task
+
+    async def _loop(self, scenario: Scenario) -> None:
+        wake = self._wakes[scenario.name]
+        while not self._stopping:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(wake.wait(), timeout=LEASE_S)
+            wake.clear()
+            try:
+                await self._grow(scenario)
+            except NotFound:
+                return
+            except Conflict as error:
+                log.info("growth of %s pauses: %s", scenario.name, error)
+            except ReefError as error:
+                self._tell(scenario, error.message, error.hint)
+                await asyncio.sleep(RETRY_S)
+                wake.set()
+            except Exception as error:
+                log.exception("growth of %s failed", scenario.name)
+                self._tell(scenario, f"growth failed: {error!r}", "see `reef logs`; this is a bug")
+
+    def _tell(self, scenario: Scenario, message: str, hint: str) -> None:
+        self.rooms.events.publish("error", scenario.name, where="growth", message=message, hint=hint)
+
+    async def _grow(self, scenario: Scenario) -> None:
+        self.rooms.scenarios.get(scenario.name)
+        lease = await self.rooms.store.write(
+            lambda connection: take(connection, scenario.name, self.rooms.holder)
+        )
+        if lease is None:
+            return
+        for step in await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name)):
+            await self._run(scenario, lease, step)
+        while not self._stopping and scenario.training_mode != "manual":
+            step_number = await self._begin(scenario, lease)
+            if step_number is None:
+                return
+            await self._run(scenario, lease, step_number)
+
+    async def _begin(self, scenario: Scenario, lease: Lease) -> int | None:
+        section = scenario.section
+        return await self.rooms.store.write(
+            lambda connection: steps.begin(
+                connection,
+                lease,
+                recipe=scenario.recipe,
+                processor=section.use,
+                batch_size=section.batch_size,
+            )
+        )
+
+    async def _run(self, scenario: Scenario, lease: Lease, step: int) -> None:
+        """Run a step, then those that carry its batch on to the proposers it has not had."""
+        next_step: int | None = step
+        while next_step is not None and not self._stopping:
+            async with self.rooms.step_slots:
+                await StepRun(self.rooms, scenario, lease, next_step, lambda: self._stopping).run()
+            next_step = await self._carry_on(scenario, lease, next_step)
+
+    async def _carry_on(self, scenario: Scenario, lease: Lease, step: int) -> int | None:
+        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
+        if row["state"] != "done" or row["outcome"] not in ("reject", "inconclusive") or not row["proposer"]:
+            return None
+        earlier = await self.rooms.store.read(lambda connection: steps.tried_proposers(connection, row))
+        left = set(self.rooms.recipe_of(scenario.name).proposers()) - earlier - {row["proposer"]}
+        if not left:
+            return None
+        return await self.rooms.store.write(lambda connection: steps.carry_on(connection, lease, row))

@@ -1,0 +1,94 @@
+"""Who may speak to the daemon: the token, and the Host header that a browser cannot fake.
+
+Pure ASGI, in front of everything but `/healthz`.
+"""
+
+import hmac
+import ipaddress
+from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from typing import Any
+
+import orjson
+
+from daemon.http.errors import error_content, status_of
+from daemon.wire.codec import codec_for, dialect_of
+from reef.errors import Invalid, ReefError, Unauthorized
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+
+class Guard:
+    """Refuses a request whose Host is not ours (400) or that brings no valid token (401).
+
+    `tokens` empty means that no token is asked for. The credential is looked for in `x-reef-token`,
+    then `authorization`, then `x-api-key`.
+    """
+
+    def __init__(self, app: App, *, tokens: Collection[str], hosts: Collection[str]) -> None:
+        self._app = app
+        self._tokens = [token.encode() for token in tokens]
+        self._hosts = {host.lower() for host in hosts}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] == "/healthz":
+            await self._app(scope, receive, send)
+            return
+        headers = dict(reversed(scope["headers"]))
+        if problem := self._problem(headers):
+            await _refuse(scope, send, problem)
+            return
+        await self._app(scope, receive, send)
+
+    def _problem(self, headers: dict[bytes, bytes]) -> ReefError | None:
+        host = headers.get(b"host", b"").decode("latin-1")
+        if not self._known(host):
+            return Invalid(
+                f"host `{host}` is not one of this daemon's",
+                hint='list it in reef.toml: [reef] hosts = ["..."]',
+            )
+        if self._tokens and not self._valid(_credential(headers)):
+            return Unauthorized(
+                "no valid token",
+                hint='send x-reef-token or Authorization: Bearer; `eval "$(reef env)"` sets it for SDKs',
+            )
+        return None
+
+    def _known(self, host: str) -> bool:
+        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+        name = name.strip("[]").lower()
+        if name in ("localhost", "") or name in self._hosts:
+            return True
+        try:
+            return ipaddress.ip_address(name).is_loopback
+        except ValueError:
+            return False
+
+    def _valid(self, given: bytes) -> bool:
+        matches: Iterable[bool] = [hmac.compare_digest(given, token) for token in self._tokens]
+        return any(matches)
+
+
+def _credential(headers: dict[bytes, bytes]) -> bytes:
+    if token := headers.get(b"x-reef-token"):
+        return token
+    if (authorization := headers.get(b"authorization")) is not None:
+        scheme, _, token = authorization.partition(b" ")
+        if scheme.lower() == b"bearer":
+            return token.strip()
+    return headers.get(b"x-api-key", b"")
+
+
+async def _refuse(scope: Scope, send: Send, problem: ReefError) -> None:
+    status = status_of(problem)
+    dialect = dialect_of(scope["path"])
+    body = (
+        orjson.dumps(error_content(problem))
+        if dialect is None
+        else codec_for(dialect).error_body(problem, status)
+    )
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

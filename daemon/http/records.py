@@ -1,0 +1,93 @@
+"""/reef/records: reading what passed through."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from daemon.growth import steps
+from daemon.http.rooms import int_param, rooms
+from daemon.records.query import Filter, find, listing, story, to_wire
+from daemon.records.references import by_any_name
+from daemon.releases import catalog
+from daemon.store.codec import load
+from reef.errors import Invalid
+
+_ORDERS = {"asc": False, "desc": True}
+
+
+def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
+    query = request.query_params
+    order = query.get("order", "asc")
+    if order not in _ORDERS:
+        raise Invalid(f"`order` must be asc or desc, not `{order}`")
+    shown = query.get("payload")
+    return Filter(
+        scenario=scenario,
+        after_sequence=int_param(request, "after_sequence", 0),
+        limit=int_param(request, "limit", 50),
+        request_type=query.get("request_type"),
+        kind=query.get("kind"),
+        status=query.get("status"),
+        run=query.get("run"),
+        session=query.get("session"),
+        descending=_ORDERS[order],
+        payload=payload if shown is None else shown in ("1", "true"),
+    )
+
+
+async def scenario_records(request: Request) -> JSONResponse:
+    here = rooms(request)
+    name = here.scenarios.get(request.path_params["scenario"]).name
+    return await _answer(request, _filter(request, name, payload=True))
+
+
+async def all_records(request: Request) -> JSONResponse:
+    return await _answer(request, _filter(request, request.query_params.get("scenario"), payload=False))
+
+
+async def _answer(request: Request, wanted: Filter) -> JSONResponse:
+    found = await rooms(request).store.read(lambda connection: listing(connection, wanted))
+    last = found[-1]["sequence"] if found else wanted.after_sequence
+    return JSONResponse({"records": found, "next_after_sequence": last})
+
+
+async def one(request: Request) -> JSONResponse:
+    """One record with its payload; without a scenario in the path also its story."""
+    scenario = request.path_params.get("scenario")
+    raw = request.query_params.get("raw") in ("1", "true")
+    name = request.path_params["id"]
+
+    def work(connection: Any) -> dict[str, Any]:
+        row = find(connection, by_any_name(connection, name, scenario), scenario)
+        wire = to_wire(connection, row, payload=True, raw=raw)
+        if scenario is None and row["request_type"] == "inference":
+            wire |= story(connection, row) | _release(connection, row)
+            wire["steps"] = [
+                steps.to_wire(steps.get(connection, row["scenario"], number))
+                for number in sorted({told["step"] for told in wire["reports"] if told["step"] is not None})
+            ]
+        return wire
+
+    return JSONResponse(await rooms(request).store.read(work))
+
+
+def _release(connection: Any, row: Any) -> dict[str, Any]:
+    if row["release_id"] is None:
+        return {"release": None}
+    for release in catalog.rows(connection, row["scenario"]):
+        if release["published"] and release["release_id"] == row["release_id"]:
+            told = {
+                key: release[key] for key in ("step", "release_id", "operation", "recorded_at", "message")
+            }
+            return {"release": told | {"metrics": load(release["metrics"])}}
+    return {"release": None}
+
+
+routes = [
+    Route("/reef/scenarios/{scenario}/records", scenario_records),
+    Route("/reef/scenarios/{scenario}/records/{id}", one),
+    Route("/reef/records", all_records),
+    Route("/reef/records/{id}", one),
+]

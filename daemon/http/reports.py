@@ -1,0 +1,43 @@
+"""/reef/report and /reef/reports: feedback in, verdicts out."""
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from daemon.growth.observer import gate_hint
+from daemon.http.rooms import json_body, rooms, scenario_header
+from daemon.records.batches import report_listing
+from daemon.records.intake import parse
+from reef.errors import Invalid
+
+_STATES = ("pending", "eligible", "ineligible", "consumed")
+
+
+async def report(request: Request) -> JSONResponse:
+    here = rooms(request)
+    intake = parse(await json_body(request))
+    report_id, scenario = await here.observer.report(intake, scenario_header(request))
+    answer = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
+    if intake.ignored:
+        answer["ignored"] = list(intake.ignored)
+    gate_tasks = sum(task.split == "gate" for task in here.tasks_of(scenario))
+    learns = here.recipe_of(scenario).surface != "none"
+    return JSONResponse(answer | (gate_hint(here.unconfigured, gate_tasks) if learns else {}))
+
+
+async def reports(request: Request) -> JSONResponse:
+    query = request.query_params
+    state = query.get("state")
+    if state is not None and state not in _STATES:
+        raise Invalid(f"`{state}` is not a state of a report", hint=f"one of {', '.join(_STATES)}")
+    found = await rooms(request).store.read(
+        lambda connection: report_listing(connection, query.get("scenario"), state, query.get("id"))
+    )
+    return JSONResponse({"reports": found})
+
+
+routes = [
+    Route("/reef/report", report, methods=["POST"]),
+    Route("/reef/reports", reports),
+    Route("/s/{scenario}/reef/report", report, methods=["POST"]),
+]

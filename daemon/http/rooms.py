@@ -1,0 +1,106 @@
+"""What the routes work with: the rooms that the composition root opened."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import orjson
+from starlette.requests import Request
+
+from daemon.events import EventBus
+from daemon.growth.observer import Observer
+from daemon.growth.review import Review
+from daemon.growth.worker import Growth
+from daemon.records.book import RecordBook
+from daemon.releases.history import History
+from daemon.runtimes.router import Router
+from daemon.serving.scenarios import Scenario, Scenarios
+from daemon.settings.model import Settings
+from daemon.store.store import Store
+from reef.errors import Invalid, TooLarge
+from reef.ids import DEFAULT_SCENARIO
+from reef.recipe import Recipe
+from reef.tasks import Task
+
+SCENARIO_HEADER = "x-reef-scenario"
+
+
+@dataclass(slots=True)
+class Rooms:
+    """One per daemon; a route finds it with `rooms(request)`."""
+
+    settings: Settings
+    home: str
+    url: str
+    started_at: str
+    why: str
+    unconfigured: bool
+    store: Store
+    book: RecordBook
+    history: History
+    scenarios: Scenarios
+    router: Router
+    observer: Observer
+    growth: Growth
+    review: Review
+    events: EventBus
+    recipe_of: Callable[[str], Recipe]
+    tasks_of: Callable[[str], Sequence[Task]]
+
+
+def rooms(request: Request) -> Rooms:
+    return cast(Rooms, request.app.state.rooms)
+
+
+def scenario_header(request: Request) -> str | None:
+    return request.headers.get(SCENARIO_HEADER) or request.path_params.get("scenario")
+
+
+def named_scenario(request: Request) -> Scenario:
+    """The existing scenario that the path, the header or the query names. Raises `NotFound`."""
+    name = scenario_header(request) or request.query_params.get("scenario") or DEFAULT_SCENARIO
+    return rooms(request).scenarios.get(name)
+
+
+async def json_body(request: Request) -> Any:
+    """The JSON body. Raises `Invalid`, or `TooLarge` above the limit."""
+    limit = rooms(request).settings.reef.max_body_mb * 2**20
+    chunks = []
+    size = 0
+    async for chunk in request.stream():
+        size += len(chunk)
+        if size > limit:
+            raise TooLarge(f"the body is larger than {limit // 2**20} MiB", hint="raise [reef] max_body_mb")
+        chunks.append(chunk)
+    try:
+        return orjson.loads(b"".join(chunks) or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise Invalid(f"the body is not JSON: {error}") from error
+
+
+def object_with(body: Any, *allowed: str) -> dict[str, Any]:
+    """The body as an object that has no other keys."""
+    if not isinstance(body, dict):
+        raise Invalid("the body must be a JSON object")
+    if unknown := [key for key in body if key not in allowed]:
+        raise Invalid(f"`{unknown[0]}` is not known here", hint=f"known: {', '.join(allowed)}")
+    return body
+
+
+def text_field(body: dict[str, Any], key: str, *, required: bool = True) -> str | None:
+    value = body.get(key)
+    if value is None and not required:
+        return None
+    if not isinstance(value, str) or not value:
+        raise Invalid(f"`{key}` must be a string that is not empty")
+    return value
+
+
+def int_param(request: Request, key: str, default: int) -> int:
+    text = request.query_params.get(key)
+    if text is None:
+        return default
+    try:
+        return int(text)
+    except ValueError:
+        raise Invalid(f"`{key}` must be a whole number, not `{text}`") from None

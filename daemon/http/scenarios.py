@@ -1,0 +1,98 @@
+"""/reef/scenarios: which there are, making one, its contract."""
+
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from daemon.http.rooms import Rooms, json_body, object_with, rooms, text_field
+from daemon.serving.scenarios import Scenario
+from reef.errors import Invalid, Unsupported
+
+_MODES = ("auto", "manual", "hybrid")
+
+
+def to_wire(here: Rooms, scenario: Scenario) -> dict[str, Any]:
+    return {
+        "scenario": scenario.name,
+        "loaded": True,
+        "release_id": scenario.head.release_id,
+        "content_id": scenario.head.content_id,
+        "adapter": scenario.section.adapter,
+        "recipe": scenario.recipe,
+        "processor": scenario.section.use,
+        "surface": here.recipe_of(scenario.name).surface,
+    }
+
+
+async def listing(request: Request) -> JSONResponse:
+    here = rooms(request)
+    found = [to_wire(here, here.scenarios.get(name)) for name in here.scenarios.names()]
+    return JSONResponse({"scenarios": found})
+
+
+async def create(request: Request) -> JSONResponse:
+    here = rooms(request)
+    body = object_with(await json_body(request), "name", "release_id")
+    name = text_field(body, "name")
+    assert name is not None
+    scenario, new = await here.scenarios.create(name, start=text_field(body, "release_id", required=False))
+    answer = {
+        "scenario": scenario.name,
+        "release_id": scenario.head.release_id,
+        "content_id": scenario.head.content_id,
+    }
+    return JSONResponse(answer, 201 if new else 200)
+
+
+async def show(request: Request) -> JSONResponse:
+    here = rooms(request)
+    return JSONResponse(to_wire(here, here.scenarios.get(request.path_params["scenario"])))
+
+
+async def update(request: Request) -> JSONResponse:
+    here = rooms(request)
+    scenario = here.scenarios.get(request.path_params["scenario"])
+    body = object_with(await json_body(request), "training_mode")
+    mode = text_field(body, "training_mode")
+    if mode not in _MODES:
+        raise Invalid(f"`{mode}` is not a training mode", hint=f"one of {', '.join(_MODES)}")
+    if here.recipe_of(scenario.name).surface == "none":
+        raise Unsupported(f"scenario `{scenario.name}` only records, so it has no training mode")
+    await here.scenarios.set_training_mode(scenario.name, mode)
+    here.growth.poke(scenario.name)
+    return JSONResponse({"scenario": scenario.name, "training_mode": mode})
+
+
+async def contract(request: Request) -> JSONResponse:
+    here = rooms(request)
+    scenario = here.scenarios.get(request.path_params["scenario"])
+    surface = here.recipe_of(scenario.name).surface
+    return JSONResponse(
+        {
+            "scenario": scenario.name,
+            "recipe": scenario.recipe,
+            "processor": scenario.section.use,
+            "surface": surface,
+            "training_mode": scenario.training_mode,
+            "required_request_types": ["inference"] if surface == "none" else ["inference", "report"],
+            "report_schema": None,
+        }
+    )
+
+
+async def archive(request: Request) -> JSONResponse:
+    name = request.path_params["scenario"]
+    refs = await rooms(request).scenarios.archive(name)
+    return JSONResponse({"scenario": name, "archived": list(refs)})
+
+
+routes = [
+    Route("/reef/scenarios", listing),
+    Route("/reef/scenarios", create, methods=["POST"]),
+    Route("/reef/scenarios/{scenario}", show),
+    Route("/reef/scenarios/{scenario}", archive, methods=["DELETE"]),
+    Route("/reef/scenarios/{scenario}/update", update, methods=["POST"]),
+    Route("/reef/scenarios/{scenario}/contract", contract),
+]

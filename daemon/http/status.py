@@ -1,0 +1,108 @@
+"""/healthz and /reef/status."""
+
+import os
+from typing import Any
+
+from sqlalchemy import Connection
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+
+from daemon.growth import steps
+from daemon.growth.observer import gate_hint
+from daemon.http.rooms import Rooms, rooms
+from daemon.records.batches import counts, ready_reports
+from daemon.releases import catalog
+from daemon.serving.scenarios import Scenario
+from reef import __version__
+
+COUNT_LIMIT = 1000
+
+
+async def healthz(_request: Request) -> JSONResponse:
+    return JSONResponse({"ok": True})
+
+
+async def status(request: Request) -> JSONResponse:
+    here = rooms(request)
+    found = {}
+    for name in here.scenarios.names():
+        found[name] = await _scenario(here, here.scenarios.get(name))
+    total = sum(scenario["counts"]["records"] for scenario in found.values())
+    problem = here.store.writer.last_error
+    return JSONResponse(
+        {
+            "version": __version__,
+            "pid": os.getpid(),
+            "home": here.home,
+            "url": here.url,
+            "started_at": here.started_at,
+            "why": here.why,
+            "error": {"message": problem, "hint": "see `reef logs`", "at": None} if problem else None,
+            "serving": {
+                "upstreams": [
+                    {
+                        "name": state.name,
+                        "kind": state.kind,
+                        "state": state.state,
+                        "model": state.model,
+                        "url": state.url,
+                        "detail": state.detail,
+                    }
+                    for state in here.router.states()
+                ]
+            },
+            "storage": {
+                "kind": here.store.kind,
+                "bytes": here.store.size_bytes(),
+                "records": total,
+                "writable": problem is None,
+            },
+            "scenarios": found,
+        }
+        | gate_hint(here.unconfigured, 5)
+    )
+
+
+async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
+    recipe = here.recipe_of(scenario.name)
+    section = scenario.section
+
+    def work(connection: Connection) -> dict[str, Any]:
+        rows = catalog.listing(connection, scenario.name)
+        trained = [row for row in rows if row["operation"] == "training"]
+        ready = ready_reports(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
+        last = trained[-1] if trained else None
+        return {
+            "scenario_step": rows[-1]["step"] if rows else 0,
+            "last_committed_step": last
+            and {"step": last["step"], "recorded_at": last["recorded_at"], "metrics": last["metrics"]},
+            "batch": {"have": len(ready), "need": section.batch_size},
+            "batch_ready": len(ready) >= section.batch_size,
+            "pending_instructions": 0,
+            "pending_reviews": sum(row["pending"] for row in rows),
+            "step": _running(connection, scenario),
+            "counts": counts(connection, scenario.name),
+        }
+
+    return {
+        "recipe": scenario.recipe,
+        "processor": section.use,
+        "surface": recipe.surface,
+        "adapter": section.adapter,
+        "training_mode": scenario.training_mode,
+        "release_id": scenario.head.release_id,
+        "content_id": scenario.head.content_id,
+    } | await here.store.read(work)
+
+
+def _running(connection: Connection, scenario: Scenario) -> dict[str, Any] | None:
+    open_steps = steps.unfinished(connection, scenario.name)
+    if not open_steps:
+        return None
+    row = steps.get(connection, scenario.name, open_steps[0])
+    done = steps.progress(connection, scenario.name, row["step"])
+    return {"step": row["step"], "state": row["state"], "done": done, "total": None}
+
+
+routes = [Route("/healthz", healthz), Route("/reef/status", status)]

@@ -1,0 +1,138 @@
+"""Batches: which reports may teach together, and consuming them exactly once."""
+
+from typing import Any
+
+from sqlalchemy import Connection, exists, func, select, update
+
+from daemon.records.judging import report_of, report_query
+from daemon.records.query import exchange_of, find
+from daemon.store.codec import load
+from daemon.store.schema import pairs, records, reports
+from reef.errors import NotFound
+from reef.feedback import BatchUnit
+from reef.ids import now, rfc3339
+
+_STATES = ("consumed", "eligible", "pending", "ineligible")
+"""In the order in which a report takes the state of its pairs."""
+
+
+def ready_reports(connection: Connection, scenario: str, recipe: str, limit: int) -> list[str]:
+    """The oldest reports with an eligible pair and none that still waits. At most `limit`."""
+    other = pairs.alias()
+    waits = exists().where(other.c.report == pairs.c.report, other.c.state == "pending")
+    query = (
+        select(pairs.c.report, records.c.sequence)
+        .join(records, records.c.id == pairs.c.report)
+        .where(pairs.c.scenario == scenario, pairs.c.recipe == recipe, pairs.c.state == "eligible", ~waits)
+        .distinct()
+        .order_by(records.c.sequence)
+        .limit(limit)
+    )
+    return [row.report for row in connection.execute(query)]
+
+
+def consume(connection: Connection, report_ids: list[str], recipe: str, step: int) -> list[dict[str, Any]]:
+    """Mark the eligible pairs of these reports as consumed by `step`.
+
+    Returns the batch as it is kept with the step: `[{"report", "receipts"}]`.
+    """
+    batch = []
+    for report_id in report_ids:
+        receipts = connection.execute(
+            select(pairs.c.receipt).where(
+                pairs.c.report == report_id, pairs.c.recipe == recipe, pairs.c.state == "eligible"
+            )
+        ).scalars()
+        batch.append({"report": report_id, "receipts": sorted(receipts)})
+    connection.execute(
+        update(pairs)
+        .where(pairs.c.report.in_(report_ids), pairs.c.recipe == recipe, pairs.c.state == "eligible")
+        .values(
+            state="consumed",
+            reason="",
+            message=f"it went into step {step}",
+            step=step,
+            updated_at=rfc3339(now()),
+        )
+    )
+    return batch
+
+
+def load_batch(connection: Connection, batch: list[dict[str, Any]]) -> list[BatchUnit]:
+    """A kept batch with its reports and exchanges."""
+    units = []
+    for unit in batch:
+        row = connection.execute(report_query().where(reports.c.id == unit["report"])).mappings().first()
+        if row is None:
+            continue
+        exchanges = tuple(exchange_of(connection, find(connection, receipt)) for receipt in unit["receipts"])
+        units.append(BatchUnit(report_of(row), exchanges))
+    return units
+
+
+def counts(connection: Connection, scenario: str) -> dict[str, int]:
+    """How many records, and reports by state."""
+    total = connection.execute(
+        select(func.count()).select_from(records).where(records.c.scenario == scenario)
+    ).scalar_one()
+    by_state = dict.fromkeys(_STATES, 0)
+    query = select(pairs.c.report, pairs.c.state).where(pairs.c.scenario == scenario).distinct()
+    states: dict[str, set[str]] = {}
+    for report_id, state in connection.execute(query):
+        states.setdefault(report_id, set()).add(state)
+    for found in states.values():
+        by_state[report_state(found)] += 1
+    return {"records": total} | by_state
+
+
+def report_state(states: set[str]) -> str:
+    return next((state for state in _STATES if state in states), "pending")
+
+
+def report_listing(
+    connection: Connection,
+    scenario: str | None = None,
+    state: str | None = None,
+    report_id: str | None = None,
+) -> list[dict[str, Any]]:
+    """Reports with their pairs, newest first (protocol section 3). Raises `NotFound` for an unknown id."""
+    query = report_query()
+    if scenario is not None:
+        query = query.where(reports.c.scenario == scenario)
+    if report_id is not None:
+        query = query.where(reports.c.id == report_id)
+    rows = (
+        connection.execute(query.order_by(records.c.created_at.desc(), records.c.id.desc())).mappings().all()
+    )
+    if report_id is not None and not rows:
+        raise NotFound(f"no report `{report_id}`", hint="see `reef pending`")
+    joined: dict[str, list[dict[str, Any]]] = {}
+    wanted = [row["id"] for row in rows]
+    for pair in connection.execute(select(pairs).where(pairs.c.report.in_(wanted))).mappings():
+        joined.setdefault(pair["report"], []).append(
+            {
+                "receipt": pair["receipt"] or None,
+                "recipe": pair["recipe"],
+                "state": pair["state"],
+                "reason": pair["reason"] or None,
+                "message": pair["message"],
+                "step": pair["step"],
+            }
+        )
+    listed = [_report_to_wire(row, joined.get(row["id"], [])) for row in rows]
+    return [report for report in listed if state is None or report["state"] == state]
+
+
+def _report_to_wire(row: Any, joined: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "agent_record_id": row["id"],
+        "scenario": row["scenario"],
+        "sequence": row["sequence"],
+        "created_at": row["created_at"],
+        "score": row["score"],
+        "feedback": load(row["feedback"]),
+        "metadata": load(row["metadata"], {}),
+        "references": load(row["references"], []),
+        "state": report_state({pair["state"] for pair in joined}),
+        "pairs": joined,
+    }

@@ -1,0 +1,143 @@
+"""The record book: appends exchanges durably and knows which ones are still running."""
+
+from collections.abc import Callable
+
+from sqlalchemy import Connection, insert, select, update
+
+from daemon.records.bodies import store_body
+from daemon.records.draft import Draft
+from daemon.store.codec import dump
+from daemon.store.schema import aliases, records, scenarios
+from daemon.store.store import Store
+from daemon.wire.codec import codec_for
+from daemon.wire.scrub import mask
+from reef.errors import NotFound
+from reef.ids import rfc3339
+from reef.runtime import Parsed, Price
+
+
+class RecordBook:
+    """Appends inference records. `price_of(upstream name)` gives a cost to their tokens."""
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        scrub: bool = True,
+        price_of: Callable[[str | None], Price | None] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._scrub = scrub
+        self._price_of = price_of
+        self._running: dict[str, str] = {}
+
+    def opened(self, receipt: str, scenario: str) -> None:
+        """A receipt was handed out; its record will follow."""
+        self._running[receipt] = scenario
+
+    def closed(self, receipt: str) -> None:
+        """The exchange is over, stored or not."""
+        self._running.pop(receipt, None)
+
+    def running_in(self, receipt: str) -> str | None:
+        """The scenario of an exchange that still runs."""
+        return self._running.get(receipt)
+
+    async def append(self, draft: Draft) -> None:
+        """Store one exchange; durable when this returns.
+
+        Raises:
+            Unavailable: the store cannot be written.
+        """
+        await self._store.write(lambda connection: self._insert(connection, draft))
+
+    async def release_of(self, scenario: str, conversation: str) -> str | None:
+        """The release a conversation is pinned to, by its newest record."""
+        query = (
+            select(records.c.release_id)
+            .where(records.c.scenario == scenario, records.c.conversation == conversation)
+            .order_by(records.c.sequence.desc())
+            .limit(1)
+        )
+        return await self._store.read(lambda connection: connection.execute(query).scalar())
+
+    def _insert(self, connection: Connection, draft: Draft) -> None:
+        parsed = codec_for(draft.dialect).parse(draft.response, stream=draft.stream)
+        request, hits = self._masked(draft.request)
+        forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
+        response, yet_more = self._masked(draft.response)
+        connection.execute(
+            insert(records),
+            {
+                "id": draft.id,
+                "scenario": draft.scenario,
+                "sequence": next_sequence(connection, draft.scenario),
+                "request_type": "inference",
+                "created_at": rfc3339(draft.created_at),
+                "kind": draft.kind,
+                "status": draft.status,
+                "run": draft.run,
+                "session": draft.session,
+                "conversation": draft.conversation,
+                "release_id": draft.release_id,
+                "content_id": draft.content_id,
+                "dialect": draft.dialect,
+                "model": draft.model or parsed.model,
+                "upstream_name": draft.upstream_name,
+                "upstream_model": parsed.model,
+                "upstream_request_id": draft.upstream_request_id,
+                "stream": draft.stream,
+                "http_status": draft.http_status,
+                "input_tokens": parsed.input_tokens,
+                "output_tokens": parsed.output_tokens,
+                "cached_tokens": parsed.cached_tokens,
+                "cost": cost_of(parsed, self._price_of(draft.upstream_name)),
+                "ttft_ms": draft.ttft_ms,
+                "upstream_ms": draft.upstream_ms,
+                "total_ms": draft.total_ms,
+                "dropped": dump(list(draft.dropped)),
+                "error_type": draft.error_type,
+                "error_message": draft.error_message,
+                "metadata": dump(
+                    {"tags": dict(draft.tags), "scrubbed": hits + more + yet_more, "imported": False}
+                ),
+                "request_pieces": store_body(connection, request),
+                "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
+                "response_pieces": store_body(connection, response),
+            },
+        )
+        names = {*draft.aliases, *parsed.aliases} - {draft.id}
+        if draft.upstream_request_id:
+            names.add(draft.upstream_request_id)
+        if names:
+            rows = [
+                {"scenario": draft.scenario, "alias": name, "record_id": draft.id} for name in sorted(names)
+            ]
+            connection.execute(insert(aliases), rows)
+
+    def _masked(self, body: bytes) -> tuple[bytes, int]:
+        return mask(body) if self._scrub else (body, 0)
+
+
+def next_sequence(connection: Connection, scenario: str) -> int:
+    """Take the next number of a scenario, in the transaction that stores the record.
+
+    Raises:
+        NotFound: there is no such scenario.
+    """
+    taken = connection.execute(
+        update(scenarios)
+        .where(scenarios.c.scenario == scenario)
+        .values(next_sequence=scenarios.c.next_sequence + 1)
+        .returning(scenarios.c.next_sequence)
+    ).scalar()
+    if taken is None:
+        raise NotFound(f"no scenario named `{scenario}`", hint="see `reef scenarios`")
+    return int(taken) - 1
+
+
+def cost_of(parsed: Parsed, price: Price | None) -> float | None:
+    """US dollars, or None where the price or the tokens are unknown."""
+    if price is None or parsed.input_tokens is None or parsed.output_tokens is None:
+        return None
+    return (parsed.input_tokens * price.input + parsed.output_tokens * price.output) / 1e6

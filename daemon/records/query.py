@@ -1,0 +1,211 @@
+"""Reading records: one, many, and the forms in which clients and recipes see them."""
+
+import base64
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, RowMapping, Select, select
+
+from daemon.records.bodies import load_body
+from daemon.store.codec import load
+from daemon.store.schema import aliases, pairs, records, reports
+from daemon.wire.codec import codec_for
+from reef.errors import Invalid, NotFound, ReefError
+from reef.feedback import Exchange, Usage
+
+MAX_LIMIT = 1000
+_USAGE = ("input_tokens", "output_tokens", "cached_tokens", "cost")
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Which records to list. `after_sequence` pages within one scenario."""
+
+    scenario: str | None = None
+    after_sequence: int = 0
+    limit: int = 50
+    request_type: str | None = None
+    kind: str | None = None
+    status: str | None = None
+    run: str | None = None
+    session: str | None = None
+    descending: bool = False
+    payload: bool = False
+
+
+def find(connection: Connection, record_id: str, scenario: str | None = None) -> RowMapping:
+    """One row by its id. Raises `NotFound`."""
+    query = select(records).where(records.c.id == record_id)
+    if scenario is not None:
+        query = query.where(records.c.scenario == scenario)
+    row = connection.execute(query).mappings().first()
+    if row is None:
+        where = f" in scenario `{scenario}`" if scenario else ""
+        raise NotFound(f"no record `{record_id}`{where}", hint="see `reef records`")
+    return row
+
+
+def listing(connection: Connection, wanted: Filter) -> list[dict[str, Any]]:
+    if not 1 <= wanted.limit <= MAX_LIMIT:
+        raise Invalid(f"limit {wanted.limit} is out of range", hint=f"use 1 to {MAX_LIMIT}")
+    query = _filtered(select(records), wanted)
+    if wanted.scenario is None:
+        key = records.c.created_at
+        order = (key.desc(), records.c.id.desc()) if wanted.descending else (key, records.c.id)
+    else:
+        order = (records.c.sequence.desc() if wanted.descending else records.c.sequence,)
+    rows = connection.execute(query.order_by(*order).limit(wanted.limit)).mappings().all()
+    return [to_wire(connection, row, payload=wanted.payload) for row in rows]
+
+
+def _filtered(query: "Select[Any]", wanted: Filter) -> "Select[Any]":
+    if wanted.scenario is not None:
+        query = query.where(records.c.scenario == wanted.scenario)
+        if wanted.after_sequence:
+            after = (
+                records.c.sequence < wanted.after_sequence
+                if wanted.descending
+                else (records.c.sequence > wanted.after_sequence)
+            )
+            query = query.where(after)
+    for name in ("request_type", "kind", "status", "run", "session"):
+        if (value := getattr(wanted, name)) is not None:
+            query = query.where(records.c[name] == value)
+    return query
+
+
+def to_wire(
+    connection: Connection, row: RowMapping, *, payload: bool = False, raw: bool = False
+) -> dict[str, Any]:
+    """A row in the form of protocol section 4."""
+    wire: dict[str, Any] = {
+        "agent_record_id": row["id"],
+        "scenario": row["scenario"],
+        "sequence": row["sequence"],
+        "request_type": row["request_type"],
+        "created_at": row["created_at"],
+        "metadata": load(row["metadata"], {}),
+    }
+    if row["request_type"] != "inference":
+        if payload:
+            wire["payload"] = _report_payload(connection, row["id"])
+        return wire
+    for key in (
+        "kind",
+        "status",
+        "superseded_by",
+        "run",
+        "session",
+        "release_id",
+        "content_id",
+        "dialect",
+        "model",
+    ):
+        wire[key] = row[key]
+    wire["upstream"] = {
+        "name": row["upstream_name"],
+        "model": row["upstream_model"],
+        "request_id": row["upstream_request_id"],
+    }
+    wire["stream"] = row["stream"]
+    wire["http_status"] = row["http_status"]
+    wire["usage"] = {key: row[key] for key in _USAGE}
+    wire["timing"] = {key: row[key] for key in ("ttft_ms", "upstream_ms", "total_ms")}
+    wire["dropped"] = load(row["dropped"], [])
+    failed = row["error_message"] is not None
+    wire["error"] = {"type": row["error_type"], "message": row["error_message"]} if failed else None
+    if payload:
+        wire["payload"] = _payload(connection, row)
+    if raw:
+        wire["raw"] = _raw(connection, row)
+    return wire
+
+
+def _payload(connection: Connection, row: RowMapping) -> dict[str, Any]:
+    request = _object(load_body(connection, row["request_pieces"]))
+    response = load_body(connection, row["response_pieces"])
+    parsed = codec_for(row["dialect"]).parse(response, stream=bool(row["stream"]))
+    return request | {"response": parsed.response}
+
+
+def _raw(connection: Connection, row: RowMapping) -> dict[str, str]:
+    forwarded = row["forwarded_pieces"]
+    bodies = {
+        "request": row["request_pieces"],
+        "forwarded": row["request_pieces"] if forwarded is None else forwarded,
+        "response": row["response_pieces"],
+    }
+    return {name: base64.b64encode(load_body(connection, hashes)).decode() for name, hashes in bodies.items()}
+
+
+def _report_payload(connection: Connection, report_id: str) -> dict[str, Any]:
+    row = connection.execute(select(reports).where(reports.c.id == report_id)).mappings().first()
+    if row is None:
+        return {}
+    return {
+        "score": row["score"],
+        "feedback": load(row["feedback"]),
+        "references": load(row["references"]),
+        "metadata": load(row["metadata"]),
+        "preferred": row["preferred"],
+        "over": row["over"],
+    }
+
+
+def exchange_of(connection: Connection, row: RowMapping) -> Exchange:
+    """A row as a recipe sees it: the request's own messages, without what Reef put in front."""
+    codec = codec_for(row["dialect"])
+    body = load_body(connection, row["request_pieces"])
+    try:
+        messages = tuple(codec.facts(body).messages)
+    except ReefError:
+        messages = ()
+    parsed = codec.parse(load_body(connection, row["response_pieces"]), stream=bool(row["stream"]))
+    return Exchange(
+        receipt=row["id"],
+        scenario=row["scenario"],
+        created_at=datetime.fromisoformat(row["created_at"]),
+        model=row["model"],
+        release_id=row["release_id"],
+        content_id=row["content_id"],
+        messages=messages,
+        answer=parsed.text,
+        usage=Usage(*(row[key] for key in _USAGE)),
+    )
+
+
+def story(connection: Connection, row: RowMapping) -> dict[str, Any]:
+    """What became of one exchange: who reported on it, what was decided, which step it entered."""
+    joined = connection.execute(
+        select(pairs, reports.c.score, reports.c.feedback)
+        .join(reports, reports.c.id == pairs.c.report)
+        .where(pairs.c.receipt == row["id"])
+        .order_by(pairs.c.updated_at)
+    ).mappings()
+    told = [
+        {
+            "report": pair["report"],
+            "score": pair["score"],
+            "feedback": load(pair["feedback"]),
+            "recipe": pair["recipe"],
+            "state": pair["state"],
+            "reason": pair["reason"],
+            "message": pair["message"],
+            "step": pair["step"],
+        }
+        for pair in joined
+    ]
+    names = connection.execute(
+        select(aliases.c.alias).where(aliases.c.scenario == row["scenario"], aliases.c.record_id == row["id"])
+    ).scalars()
+    return {"reports": told, "aliases": list(names)}
+
+
+def _object(body: bytes) -> dict[str, Any]:
+    try:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}

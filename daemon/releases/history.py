@@ -1,0 +1,210 @@
+"""Publishing: a release becomes a commit, then a moved ref, then a row; a crash in between changes nothing.
+
+Before anything happens outside the database, an intent row holds all that decides the commit's id.
+Whoever finds it unfinished repeats it: the same commit, the same ref, the same row.
+"""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from daemon.releases import catalog
+from daemon.releases.catalog import Operation, Row
+from daemon.releases.commits import CommitPlan, commit_message
+from daemon.releases.git import GitReleases
+from daemon.store.codec import dump, load
+from daemon.store.schema import intents, scenarios
+from daemon.store.store import Store
+from reef.errors import Conflict
+from reef.ids import now, rfc3339
+
+RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """All that decides a release. `step` None takes the next number of the scenario."""
+
+    scenario: str
+    operation: Operation
+    content_id: str
+    parent: str | None
+    summary: str
+    recipe: str
+    body: str = ""
+    score: str | None = None
+    evidence: tuple[str, ...] = ()
+    step: int | None = None
+    candidate_id: str | None = None
+    rollback_target: str | None = None
+    closes_pending: int | None = None
+    metrics: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    scenario: str
+    step: int
+    operation: Operation
+    release_id: str
+    content_id: str
+
+
+class History:
+    """The release history of every scenario: git holds the content, the database the rows."""
+
+    def __init__(self, store: Store, git: GitReleases) -> None:
+        self.store = store
+        self.git = git
+        self.listeners: list[Callable[[Published], Awaitable[None]]] = []
+        """Awaited after each release, before its publisher is answered."""
+        self._locks: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
+    async def create(self, scenario: str, publication: Publication, row: Mapping[str, Any]) -> Published:
+        """Create a scenario (`row` are its columns) together with its first release."""
+
+        def begin(connection: Connection) -> dict[str, Any]:
+            connection.execute(insert(scenarios), dict(row))
+            return _intend(connection, publication)
+
+        async with self._locks[scenario]:
+            return await self._carry_out(await self.store.write(begin))
+
+    async def publish(self, publication: Publication) -> Published:
+        """Make a release and serve it. Repeating a step's publication gives the same release.
+
+        Raises:
+            Conflict: the head moved away from `parent` meanwhile.
+        """
+        async with self._locks[publication.scenario]:
+            detail = await self.store.write(lambda connection: _intend(connection, publication))
+            return await self._carry_out(detail)
+
+    async def recover(self) -> list[Published]:
+        """Finish what a crash interrupted."""
+        query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
+        unfinished = await self.store.read(lambda connection: list(connection.execute(query).scalars()))
+        return [await self._carry_out(load(detail)) for detail in unfinished]
+
+    async def record_outcome(self, row: Row) -> None:
+        """Add the row of a step that published nothing."""
+
+        def work(connection: Connection) -> None:
+            if catalog.row_at(connection, row.scenario, row.step) is None:
+                catalog.add(connection, row)
+
+        await self.store.write(work)
+
+    async def files(self, content_id: str) -> dict[str, bytes]:
+        return await asyncio.to_thread(self.git.read_tree, content_id)
+
+    async def _carry_out(self, detail: dict[str, Any]) -> Published:
+        plan = CommitPlan(
+            scenario=detail["scenario"],
+            content_id=detail["content_id"],
+            parent=detail["parent"],
+            message=detail["message"],
+            recorded_at=datetime.fromisoformat(detail["recorded_at"]),
+        )
+        done = await self.store.read(lambda connection: _finished(connection, detail))
+        if done is not None:
+            return done
+        release_id = await asyncio.to_thread(self.git.commit, plan)
+        try:
+            await asyncio.to_thread(self.git.publish, plan.scenario, release_id, plan.parent)
+        except Conflict:
+            await self.store.write(lambda connection: _abandon(connection, detail))
+            raise
+        published = Published(
+            detail["scenario"], detail["step"], detail["operation"], release_id, detail["content_id"]
+        )
+        await self.store.write(lambda connection: _finish(connection, detail, published))
+        for listener in self.listeners:
+            await listener(published)
+        return published
+
+
+def _intend(connection: Connection, publication: Publication) -> dict[str, Any]:
+    scenario = publication.scenario
+    step = publication.step
+    if step is None:
+        step = catalog.take_step(connection, scenario)
+    query = select(intents.c.detail).where(
+        intents.c.scenario == scenario, intents.c.step == step, intents.c.effect == RELEASE
+    )
+    if (known := connection.execute(query).scalar()) is not None:
+        detail: dict[str, Any] = load(known)
+        return detail
+    message = commit_message(
+        publication.summary,
+        publication.body,
+        scenario=scenario,
+        step=step,
+        operation=publication.operation,
+        recipe=publication.recipe,
+        score=publication.score,
+        evidence=publication.evidence,
+    )
+    detail = asdict(publication) | {"step": step, "message": message, "recorded_at": rfc3339(now())}
+    connection.execute(
+        insert(intents),
+        {
+            "scenario": scenario,
+            "step": step,
+            "effect": RELEASE,
+            "detail": dump(detail),
+            "created_at": detail["recorded_at"],
+        },
+    )
+    return detail
+
+
+def _finished(connection: Connection, detail: dict[str, Any]) -> Published | None:
+    row = catalog.row_at(connection, detail["scenario"], detail["step"])
+    if row is None or not row["published"]:
+        return None
+    return Published(
+        detail["scenario"], detail["step"], row["operation"], row["release_id"], row["content_id"]
+    )
+
+
+def _finish(connection: Connection, detail: dict[str, Any], published: Published) -> None:
+    catalog.add(
+        connection,
+        Row(
+            scenario=published.scenario,
+            step=published.step,
+            operation=published.operation,
+            release_id=published.release_id,
+            content_id=published.content_id,
+            recorded_at=detail["recorded_at"],
+            recipe=detail["recipe"],
+            published=True,
+            parent_release_id=detail["parent"],
+            candidate_id=detail["candidate_id"],
+            message=detail["summary"],
+            rollback_target_release_id=detail["rollback_target"],
+            metrics=detail["metrics"],
+        ),
+    )
+    catalog.move_head(connection, published.scenario, published.release_id, published.content_id)
+    if detail["closes_pending"] is not None:
+        catalog.close_pending(connection, published.scenario, detail["closes_pending"])
+    connection.execute(update(intents).where(*_key(detail)).values(done_at=rfc3339(now())))
+
+
+def _abandon(connection: Connection, detail: dict[str, Any]) -> None:
+    connection.execute(delete(intents).where(*_key(detail)))
+
+
+def _key(detail: dict[str, Any]) -> tuple[ColumnElement[bool], ...]:
+    return (
+        intents.c.scenario == detail["scenario"],
+        intents.c.step == detail["step"],
+        intents.c.effect == RELEASE,
+    )

@@ -1,0 +1,156 @@
+"""Keeps one child alive: starts it, waits until it serves, restarts it with back-off when it dies."""
+
+import asyncio
+import logging
+import os
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import orjson
+
+from daemon.runtimes.engine.child import KEY_VARIABLE
+
+log = logging.getLogger("reef.engine")
+
+FIRST_DELAY_S = 0.5
+LONGEST_DELAY_S = 30.0
+STEADY_AFTER_S = 60.0
+"""A child that lived this long starts the back-off anew."""
+STOP_S = 5.0
+LOG_TAIL_BYTES = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class EngineConfig:
+    """What one child serves. `context` is in tokens, shared by `parallel` requests at once."""
+
+    name: str
+    model_path: Path
+    context: int = 8192
+    parallel: int = 4
+    threads: int | None = None
+
+    def line(self) -> bytes:
+        config = {
+            "name": self.name,
+            "model_path": str(self.model_path),
+            "context": self.context,
+            "parallel": self.parallel,
+            "threads": self.threads or max(1, len(os.sched_getaffinity(0))),
+        }
+        return orjson.dumps(config) + b"\n"
+
+
+class EngineProcess:
+    """`on_ready(url, key)` is called each time a child serves, `on_down(why)` each time one is gone."""
+
+    def __init__(
+        self,
+        config: EngineConfig,
+        log_file: Path,
+        *,
+        on_ready: Callable[[str, str], None],
+        on_down: Callable[[str], None],
+        command: tuple[str, ...] = (sys.executable, "-m", "daemon.runtimes.engine.child"),
+    ) -> None:
+        self.config = config
+        self.log_file = log_file
+        self._on_ready = on_ready
+        self._on_down = on_down
+        self._command = command
+        self._child: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+
+    @property
+    def pid(self) -> int | None:
+        return self._child.pid if self._child is not None else None
+
+    def start(self) -> None:
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name=f"engine {self.config.name}")
+
+    async def stop(self) -> None:
+        """Close the child's stdin, which ends it; kill it if that takes too long."""
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._keeper
+        child = self._child
+        if child is None or child.returncode is not None:
+            return
+        assert child.stdin is not None
+        child.stdin.close()
+        try:
+            await asyncio.wait_for(child.wait(), STOP_S)
+        except TimeoutError:
+            child.kill()
+            await child.wait()
+
+    async def _keep(self) -> None:
+        delay = FIRST_DELAY_S
+        while True:
+            started = time.monotonic()
+            why = await self._live()
+            log.warning("engine %s: %s", self.config.name, why)
+            self._on_down(why)
+            if time.monotonic() - started > STEADY_AFTER_S:
+                delay = FIRST_DELAY_S
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, LONGEST_DELAY_S)
+
+    async def _live(self) -> str:
+        """One life of a child; returns how it ended."""
+        key = secrets.token_urlsafe(32)
+        self.log_file.parent.mkdir(parents=True, exist_ok=True)
+        with self.log_file.open("ab") as sink:
+            child = self._child = await self._spawn(key, sink)
+            assert child.stdin is not None
+            assert child.stdout is not None
+            try:
+                child.stdin.write(self.config.line())
+                await child.stdin.drain()
+                first = await child.stdout.readline()
+            except (BrokenPipeError, ConnectionResetError):
+                first = b""
+            answer = _object(first)
+            if "url" in answer:
+                log.info("engine %s serves at %s after %s s", self.config.name, answer["url"], answer["boot"])
+                self._on_ready(answer["url"], key)
+            code = await child.wait()
+        if problem := answer.get("error"):
+            return f"it could not load {self.config.model_path}: {problem} {self._tail()}".strip()
+        return f"it ended with status {code} {self._tail()}".strip()
+
+    async def _spawn(self, key: str, sink: IO[bytes]) -> asyncio.subprocess.Process:
+        return await asyncio.create_subprocess_exec(
+            *self._command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=sink,
+            env=os.environ | {KEY_VARIABLE: key},
+            start_new_session=True,  # Ctrl-C in the terminal is for the daemon, which ends its children
+        )
+
+    def _tail(self) -> str:
+        """The last line of the child's log that says something, in brackets."""
+        with suppress(OSError), self.log_file.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - LOG_TAIL_BYTES))
+            lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
+            if said := [line for line in lines if line]:
+                return f"({said[-1][:200]})"
+        return ""
+
+
+def _object(line: bytes) -> dict[str, str]:
+    try:
+        value = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return {}
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,121 @@
+"""`Engine`: a `Runtime` that answers with a model on this machine."""
+
+import asyncio
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from daemon.runtimes.engine.process import EngineConfig, EngineProcess
+from daemon.runtimes.upstream import HttpUpstream
+from daemon.settings.model import UpstreamSection
+from reef.errors import Unavailable, Unsupported
+from reef.runtime import Dialect, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+
+_KEY = "REEF_ENGINE_KEY"
+LOADING_RETRY_S = 1
+DOWN_RETRY_S = 5
+
+
+class Engine:
+    """Serves one GGUF file. While its child loads, requests are refused with `Unavailable`.
+
+    Raises:
+        Unsupported: no local engine is installed.
+    """
+
+    kind: RuntimeKind = "engine"
+    price: Price | None = None
+
+    def __init__(self, config: EngineConfig, logs: Path) -> None:
+        self.name = "engine"
+        self.model: str | None = config.name
+        self._config = config
+        self._version = engine_version()
+        self._sending: HttpUpstream | None = None
+        self._retired: list[HttpUpstream] = []
+        self._why_down = ""
+        self._digest: str | None = None
+        self._process = EngineProcess(
+            config, logs / f"engine-{config.name}.log", on_ready=self._ready, on_down=self._down
+        )
+
+    def speaks(self, dialect: Dialect) -> bool:
+        return True
+
+    def state(self) -> RuntimeState:
+        if self._sending is not None:
+            return RuntimeState(self.name, self.kind, "ready", self.model, self._sending.base_url)
+        state = "down" if self._why_down else "loading"
+        return RuntimeState(
+            self.name,
+            self.kind,
+            state,  # type: ignore[arg-type]
+            self.model,
+            str(self._config.model_path),
+            self._why_down,
+        )
+
+    async def start(self) -> None:
+        self._process.start()
+        self._digest = await asyncio.to_thread(file_sha256, self._config.model_path)
+
+    async def send(self, request: ProviderRequest) -> ProviderResponse:
+        if self._sending is None:
+            if self._why_down:
+                raise Unavailable(
+                    f"the model {self.model} is down: {self._why_down}",
+                    hint="see `reef logs`; it is started again by itself",
+                    retry_after_s=DOWN_RETRY_S,
+                )
+            raise Unavailable(
+                f"the model {self.model} is loading", hint="try again", retry_after_s=LOADING_RETRY_S
+            )
+        return await self._sending.send(request)
+
+    async def models(self) -> Sequence[str]:
+        return [self._config.name]
+
+    def copy_key(self) -> str | None:
+        """The model file and the engine version decide an answer at temperature 0."""
+        return f"{self._digest}:{self._version}:{self._config.context}" if self._digest else None
+
+    async def close(self) -> None:
+        await self._process.stop()
+        for upstream in (*self._retired, self._sending):
+            if upstream is not None:
+                await upstream.close()
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id."""
+        return self._process.pid
+
+    def _ready(self, url: str, key: str) -> None:
+        section = UpstreamSection(name=self.name, base_url=url, model=self.model, api_key_env=_KEY)
+        self._sending = HttpUpstream(section, {_KEY: key})
+        self._why_down = ""
+
+    def _down(self, why: str) -> None:
+        if self._sending is not None:
+            self._retired.append(self._sending)
+        self._sending = None
+        self._why_down = why
+
+
+def engine_version() -> str:
+    try:
+        return f"xllamacpp {version('xllamacpp')}"
+    except PackageNotFoundError:
+        raise Unsupported(
+            "serving a local model needs the engine, which is not installed",
+            hint="pip install 'reefd[local]', or name an upstream: reef up --upstream URL",
+        ) from None
+
+
+def file_sha256(path: Path) -> str:
+    digest = sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()

@@ -1,0 +1,72 @@
+"""The store as the rooms above use it: `read` and `write`, each a function of a connection."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import SQLAlchemyError
+
+from daemon.store.engine import is_sqlite, reader_engine, sqlite_url, writer_engine
+from daemon.store.migrate import migrate
+from daemon.store.writer import Writer, cannot_write
+from reef.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class Store:
+    """Opened once per daemon. Reads run in threads; writes are grouped by the one writer."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        writing = writer_engine(url)
+        try:
+            migrate(writing)
+        except SQLAlchemyError as error:
+            raise cannot_write(error) from error
+        self._writing = writing
+        self.reader: Engine = reader_engine(url)
+        self.writer = Writer(writing)
+
+    @classmethod
+    def at(cls, path: Path) -> "Store":
+        """The SQLite file at `path`, made if it is not there."""
+        return cls(sqlite_url(path))
+
+    async def write(self, work: Callable[[Connection], T]) -> T:
+        """Run `work` in the next grouped commit and return when it is durable."""
+        return await asyncio.wrap_future(self.writer.submit(work))
+
+    async def read(self, work: Callable[[Connection], T]) -> T:
+        return await asyncio.to_thread(self.read_now, work)
+
+    def read_now(self, work: Callable[[Connection], T]) -> T:
+        """Run a read in the calling thread."""
+        try:
+            with self.reader.connect() as connection:
+                return work(connection)
+        except SQLAlchemyError as error:
+            raise Unavailable(f"the store cannot be read: {error}", hint="see `reef logs`") from error
+
+    def size_bytes(self) -> int | None:
+        """How large the database is; None where it is not a file of ours."""
+        if not is_sqlite(self._writing) or not self._writing.url.database:
+            return None
+        base = Path(self._writing.url.database)
+        files = (base, base.with_name(base.name + "-wal"))
+        return sum(file.stat().st_size for file in files if file.exists())
+
+    @property
+    def kind(self) -> str:
+        return self._writing.dialect.name
+
+    def check(self) -> None:
+        """Raise `Unavailable` when the store cannot be read."""
+        self.read_now(lambda connection: connection.execute(text("SELECT 1")))
+
+    def close(self) -> None:
+        self.writer.close()
+        self.reader.dispose()
+        self._writing.dispose()

@@ -1,0 +1,156 @@
+"""The one writer: a thread that groups what waits into one commit, and so one fsync.
+
+A job is a function of a connection. Each runs inside its own savepoint, so one that fails takes
+nothing else with it; its caller is answered after the commit that holds it, never before.
+"""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+
+from daemon.store.engine import is_sqlite
+from reef.errors import ReefError, Unavailable
+
+T = TypeVar("T")
+
+GROUP_LIMIT = 256
+IDLE_S = 1.0
+"""After this long without writes the write-ahead log is folded back and truncated."""
+PASSIVE_EVERY_S = 2.0
+
+
+@dataclass(slots=True)
+class _Job:
+    work: Callable[[Connection], Any]
+    future: "Future[Any]"
+
+
+class Writer:
+    """Owns the writing connection. `submit` may be called from any thread."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="reef-writer", daemon=True)
+        self._closing = False
+        self._written = False
+        self.last_error: str | None = None
+        self._thread.start()
+
+    def submit(self, work: Callable[[Connection], T]) -> "Future[T]":
+        """Run `work` in the next commit; the future ends when that commit is durable.
+
+        Raises (through the future): what `work` raised, or `Unavailable` when the store cannot be
+        written.
+        """
+        future: Future[T] = Future()
+        if self._closing:
+            future.set_exception(Unavailable("the store is closed", hint="the daemon is stopping"))
+            return future
+        self._jobs.put(_Job(work, future))
+        return future
+
+    def close(self) -> None:
+        """Finish what waits, then stop."""
+        self._closing = True
+        self._jobs.put(None)
+        self._thread.join(timeout=30)
+
+    def _run(self) -> None:
+        last_passive = time.monotonic()
+        while True:
+            try:
+                job = self._jobs.get(timeout=IDLE_S if self._written else None)
+            except queue.Empty:
+                self._checkpoint("TRUNCATE")
+                self._written = False
+                continue
+            group, stop = self._gather(job)
+            if group:
+                self._commit(group)
+                self._written = True
+            if stop:
+                self._checkpoint("TRUNCATE")
+                return
+            if time.monotonic() - last_passive > PASSIVE_EVERY_S:
+                self._checkpoint("PASSIVE")
+                last_passive = time.monotonic()
+
+    def _gather(self, first: _Job | None) -> tuple[list[_Job], bool]:
+        if first is None:
+            return [], True
+        group = [first]
+        while len(group) < GROUP_LIMIT:
+            try:
+                job = self._jobs.get_nowait()
+            except queue.Empty:
+                break
+            if job is None:
+                return group, True
+            group.append(job)
+        return group, False
+
+    def _commit(self, group: list[_Job]) -> None:
+        done: list[tuple[_Job, Any, BaseException | None]] = []
+        try:
+            with self._engine.begin() as connection:
+                for job in group:
+                    done.append((job, *_attempt(connection, job)))
+        except (SQLAlchemyError, OSError) as error:
+            failure = cannot_write(error)
+            self.last_error = failure.message
+            for job in group:
+                job.future.set_exception(failure)
+            return
+        self.last_error = None
+        for job, result, problem in done:
+            if problem is None:
+                job.future.set_result(result)
+            else:
+                job.future.set_exception(problem)
+
+    def _checkpoint(self, mode: str) -> None:
+        if not is_sqlite(self._engine):
+            return
+        try:
+            with self._engine.connect() as connection:
+                driver = connection.connection.dbapi_connection
+                assert driver is not None
+                driver.execute(f"PRAGMA wal_checkpoint({mode})")  # type: ignore[attr-defined]
+        except SQLAlchemyError as error:
+            self.last_error = f"checkpoint: {error}"
+
+
+def _attempt(connection: Connection, job: _Job) -> tuple[Any, BaseException | None]:
+    savepoint = connection.begin_nested()
+    try:
+        result = job.work(connection)
+    except DBAPIError as error:
+        if error.connection_invalidated or "disk" in str(error.orig) or "readonly" in str(error.orig):
+            raise
+        savepoint.rollback()
+        return None, cannot_write(error)
+    except Exception as error:
+        savepoint.rollback()
+        return None, error
+    savepoint.commit()
+    return result, None
+
+
+def cannot_write(error: BaseException) -> ReefError:
+    """The store's failure in the user's words."""
+    cause = str(getattr(error, "orig", None) or error)
+    hints = {
+        "full": "free some disk space; nothing acknowledged was lost",
+        "readonly": "the home must be writable by the user who runs the daemon",
+        "locked": "another program holds the database; close it",
+    }
+    hint = next((text for word, text in hints.items() if word in cause), "see `reef logs`")
+    return Unavailable(f"the store cannot be written: {cause}", hint=hint, retry_after_s=5)
