@@ -15,6 +15,7 @@ from daemon.wire.tail import Mark
 from daemon.wire.values import (
     Json,
     content_text,
+    dump,
     integer,
     load_object,
     load_request,
@@ -102,7 +103,7 @@ class ChatCodec:
             "choices": [],
             "reef": {"agent_record_id": receipt},
         }
-        return sse.encode(dumps(extra)) + terminal
+        return sse.encode(dump(extra)) + terminal
 
     def error_body(self, error: ReefError, status: int) -> bytes:
         return shared.error_body(error, status)

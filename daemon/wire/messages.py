@@ -16,6 +16,7 @@ from daemon.wire.tail import Mark
 from daemon.wire.values import (
     Json,
     content_text,
+    dump,
     integer,
     load_object,
     load_request,
@@ -125,9 +126,7 @@ class MessagesCodec:
         system = [content_text(message.get("content")) for message in messages if message["role"] == "system"]
         if schema is not None:
             shape = dumps(dict(schema)).decode()
-            system.append(
-                f"Answer with one JSON value and nothing else. It must match this JSON schema:\n{shape}"
-            )
+            system.append(f"Answer with one JSON value and nothing else, of this JSON schema:\n{shape}")
         if system:
             body["system"] = "\n\n".join(system)
         body["messages"] = [message for message in messages if message["role"] != "system"]
@@ -175,7 +174,7 @@ def _turn(message: Json) -> list[Message]:
         {
             "id": part.get("id"),
             "type": "function",
-            "function": {"name": part.get("name"), "arguments": dumps(part.get("input")).decode()},
+            "function": {"name": part.get("name"), "arguments": dump(part.get("input")).decode()},
         }
         for part in parts
         if _is_call(part)

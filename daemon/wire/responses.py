@@ -14,6 +14,7 @@ from daemon.wire.tail import Mark
 from daemon.wire.values import (
     Json,
     content_text,
+    dump,
     integer,
     load_object,
     load_request,
@@ -103,7 +104,7 @@ class ResponsesCodec:
         response = {"id": "", "object": "response", "created_at": 0, "model": "", "output": []} | began
         response |= {"status": "failed", "error": {"code": "server_error", "message": message}}
         event = {"type": "response.failed", "sequence_number": sequence, "response": response}
-        return sse.encode(dumps(event), "response.failed")
+        return sse.encode(dump(event), "response.failed")
 
     def ask(
         self,

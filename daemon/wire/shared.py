@@ -57,12 +57,10 @@ def add_turns(layout: Layout, array: Span, turns: Sequence[tuple[str, str]]) -> 
     """Put example turns in front of a list of messages, after the system messages it begins with."""
     if not turns:
         return []
-    last: Span | None = None
-    for last, _ in leading_system(layout, array):
-        pass
-    if last is None:
+    ends = [element.end for element, _ in leading_system(layout, array)]
+    if not ends:
         return [add_elements(layout, array, turn_elements(turns))]
-    return [Edit(last.end, last.end, b"".join(b"," + element for element in turn_elements(turns)))]
+    return [Edit(ends[-1], ends[-1], b"".join(b"," + element for element in turn_elements(turns)))]
 
 
 def fill_model(body: bytes, model: str) -> list[Edit]:

@@ -27,8 +27,11 @@ class Marker(Protocol):
 
 
 class StreamTail:
-    """Watches one stream go by. Feed it bytes, send on what it returns; what it holds back (the terminal event and
-    what came after it in the same chunk) goes out as `signed(receipt)` or `plain()`."""
+    """Watches one stream go by: feed it bytes and send on what it returns.
+
+    What it holds back (the terminal event and what followed in the same chunk) goes out as `signed(receipt)`
+    or `plain()`.
+    """
 
     __slots__ = ("_codec", "_first", "_held", "_seen", "_splitter", "errored", "finished", "reasoned")
 

@@ -26,6 +26,14 @@ def load(body: bytes) -> Any:
             raise ValueError("nested too deeply") from error
 
 
+def dump(value: Any) -> bytes:
+    """JSON of what `load` took, however lenient it was."""
+    try:
+        return orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return json.dumps(value).encode()
+
+
 def load_request(body: bytes) -> Json:
     """Parse a request body. Raises Invalid when it is no JSON object."""
     try:
