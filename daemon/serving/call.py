@@ -7,6 +7,7 @@ from daemon.records.draft import RecordKind
 from reef.ids import DEFAULT_SCENARIO
 from reef.runtime import Dialect, Header
 
+Begin = Callable[[], Awaitable[None]]
 Write = Callable[[bytes], Awaitable[None]]
 _SESSION_HEADERS = ("x-claude-code-session-id", "session-id", "session_id", "thread-id", "x-session-id")
 _TAG = "x-reef-tag-"
@@ -39,12 +40,13 @@ class Call:
 
 @dataclass(slots=True)
 class Answer:
-    """Status, headers and either a whole `body`, or `pump`, which writes a stream as it arrives."""
+    """Status, headers and either a whole `body`, or `pump`: it awaits its first argument (which sends the
+    headers) and then writes a stream as it arrives. A `pump` that is there must be called."""
 
     status: int
     headers: list[Header]
     body: bytes = b""
-    pump: Callable[[Write], Awaitable[None]] | None = None
+    pump: Callable[[Begin, Write], Awaitable[None]] | None = None
 
 
 def tags_of(headers: Sequence[Header], run: str | None = None) -> dict[str, str]:

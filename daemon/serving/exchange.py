@@ -10,6 +10,7 @@ from daemon.runtimes.router import Router
 from daemon.serving.call import Answer, Call
 from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
+from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
 from daemon.serving.refusal import refusal, upstream_refused
 from daemon.serving.served import Served
@@ -44,6 +45,7 @@ class Exchange:
     ) -> None:
         self.router = router
         self.keeper = Keeper(records, on_record_failure, on_record)
+        self.complete = OwnCalls(router, self.keeper).complete
         self._scenarios = scenarios
 
     async def answer(self, call: Call) -> Answer:
@@ -132,11 +134,11 @@ class Exchange:
         if 200 <= status < 300:
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
-            error = upstream_refused(turn.draft, status, body)
-            stored = await self.keeper.keep(turn.end("failed", error))
+            refused = upstream_refused(turn.draft.upstream_name or "", status, body)
+            stored = await self.keeper.keep(turn.end("failed", refused))
             status = status if status in _KEPT_STATUS else 400
         else:
-            raise upstream_refused(turn.draft, status, body)
+            raise upstream_refused(turn.draft.upstream_name or "", status, body)
         return Answer(status, signed_headers(response.headers, turn.draft, stored=stored), body)
 
     async def _failed(self, turn: Turn, error: ReefError, response: ProviderResponse | None) -> Answer:

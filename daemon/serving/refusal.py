@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from daemon.records.draft import Draft
 from daemon.serving.call import Answer
 from daemon.wire.codec import Codec
 from daemon.wire.errors import status_of
@@ -22,7 +21,7 @@ def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = (
     return Answer(status, headers, codec.error_body(error, status))
 
 
-def upstream_refused(draft: Draft, status: int, body: bytes) -> UpstreamFailed:
+def upstream_refused(upstream: str, status: int, body: bytes) -> UpstreamFailed:
     """What an upstream that answered with an error status said."""
     payload = load_object(body) or {}
     error = payload.get("error")
@@ -31,7 +30,7 @@ def upstream_refused(draft: Draft, status: int, body: bytes) -> UpstreamFailed:
     word = "overloaded: " if status in {503, 529} else ""
     hint = "check base_url of the upstream" if 300 <= status < 400 else "look at the upstream's own log"
     return UpstreamFailed(
-        f"upstream `{draft.upstream_name}` answered {status}: {word}{said}",
+        f"upstream `{upstream}` answered {status}: {word}{said}",
         hint=hint,
         status=status,
         body=body,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from daemon.serving.call import Write
+from daemon.serving.call import Begin, Write
 from daemon.serving.keeper import Keeper
 from daemon.serving.turn import Turn
 from daemon.wire.encoding import BROKEN, Decoder
@@ -30,10 +30,11 @@ class Stream:
         self._unpack = unpack
         self._tail = StreamTail(turn.codec)
 
-    async def pump(self, write: Write) -> None:
-        """Write the whole stream. Cancelling it ends the upstream call and records what had arrived."""
+    async def pump(self, begin: Begin, write: Write) -> None:
+        """Write the whole stream, after `begin()`. Cancelling it ends the upstream call and records what had arrived."""
         body = aiter(self._response.body)
         try:
+            await begin()
             error = await self._through(body, write)
             if await self._last(error, write):
                 await self._trailing(body, write)
