@@ -13,8 +13,10 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from reef.errors import DaemonUnreachable, ReefError
 
@@ -110,6 +112,21 @@ def read_token(home: Path, environ: Mapping[str, str] = os.environ) -> str | Non
         return None
 
 
+def token_for(url: str, home: Path, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The token to show at `url`. The home's own never leaves this machine; `REEF_TOKEN` goes anywhere."""
+    if is_loopback(urlsplit(url).hostname or ""):
+        return read_token(home, environ)
+    return environ.get("REEF_TOKEN") or None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
 def find_daemon(
     environ: Mapping[str, str] = os.environ, cwd: Path | None = None, home: Path | None = None
 ) -> Address:
@@ -120,7 +137,7 @@ def find_daemon(
     """
     where = home or find_home(environ, cwd)
     if home is None and (url := environ.get("REEF_URL")):
-        return Address(url.rstrip("/"), read_token(where, environ))
+        return Address(url.rstrip("/"), token_for(url, where, environ))
     daemon = read_daemon(where)
     if daemon is None:
         raise DaemonUnreachable(f"no Reef daemon runs in {where}", hint=START_HINT)

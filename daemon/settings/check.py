@@ -1,11 +1,11 @@
 """What is wrong with settings that are well-formed each by itself."""
 
 import difflib
-import ipaddress
 from urllib.parse import urlsplit
 
 from daemon.settings.model import Settings
 from daemon.settings.where import Where
+from reef.home import is_loopback
 
 BUILT_IN = "record"
 """A recipe name that needs no section: it only records."""
@@ -17,16 +17,6 @@ def check(settings: Settings, where: Where) -> None:
     _check_upstreams(settings, where)
     _check_scenarios(settings, where)
     _check_recipes(settings, where)
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach `host`."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _check_address(settings: Settings, where: Where) -> None:
