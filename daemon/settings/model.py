@@ -25,6 +25,8 @@ class ReefSection(Section):
     hosts: tuple[str, ...] = ()
     trusted_proxies: tuple[str, ...] = ()
     model_path: Path | None = None
+    model: str | None = None
+    """What to ask for on an upstream that was found rather than configured."""
     max_body_mb: int = Field(64, gt=0)
     relay: tuple[str, ...] = ()
     on_record_failure: Literal["refuse", "serve"] = "refuse"

@@ -1,0 +1,167 @@
+"""The provider routes, as bare ASGI: `/v1/...`, also below `/s/{scenario}` and `/s/{scenario}/r/{run}`.
+
+Owns: reading a request, writing an answer, noticing that a client has left. Does not own authentication (a
+wrapper's) or what an exchange is (`daemon.serving`).
+"""
+
+import asyncio
+import contextlib
+import re
+from collections.abc import MutableMapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.types import Receive, Scope, Send
+
+from daemon.http.model_list import model_list
+from daemon.http.request_body import read_body
+from daemon.serving.call import Answer, Call, tags_of
+from daemon.serving.exchange import Exchange
+from daemon.serving.refusal import refusal
+from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.encoding import decode
+from reef.errors import Invalid, NotFound, ReefError, Unsupported
+from reef.ids import DEFAULT_SCENARIO, check_scenario
+from reef.runtime import Dialect, Header
+
+_SCOPED = re.compile(r"(?:/s/([^/]+)(?:/r/([^/]+))?)?(?:/v1)(/.*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A path taken apart; `path` is what follows `/v1`."""
+
+    scenario: str | None
+    run: str | None
+    path: str
+
+
+def place_of(path: str) -> Place | None:
+    """Where a path belongs among the provider routes; None when it does not."""
+    found = _SCOPED.fullmatch(path)
+    return Place(found[1], found[2], found[3] or "/") if found else None
+
+
+class InferenceApp:
+    """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused."""
+
+    def __init__(
+        self, exchange: Exchange, *, max_body: int = 64 * 2**20, require_scenario: bool = False
+    ) -> None:
+        self._exchange = exchange
+        self._max_body = max_body
+        self._require_scenario = require_scenario
+
+    def claims(self, path: str) -> bool:
+        """Whether a request to `path` is for this app."""
+        return place_of(path) is not None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        place = place_of(scope["path"]) or Place(None, None, scope["path"])
+        headers: list[Header] = [
+            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
+        ]
+        dialect = dialect_of(place.path)
+        try:
+            if scope["method"] == "POST" and dialect is not None:
+                body = await read_body(receive, headers, self._max_body)
+                if body is None:
+                    return
+                call = self._call(scope, place, headers, dialect, body)
+                await self._exchanged(call, receive, send)
+            else:
+                await _write(await self._other(scope["method"], place.path, headers), send)
+        except ReefError as error:
+            await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
+
+    def _call(self, scope: Scope, place: Place, headers: list[Header], dialect: Dialect, body: bytes) -> Call:
+        named = dict(headers)
+        scenario = named.get("x-reef-scenario") or place.scenario
+        if scenario is None and self._require_scenario:
+            raise Invalid("the request names no scenario", hint="send the header x-reef-scenario")
+        query = scope["query_string"].decode("latin-1")
+        return Call(
+            dialect,
+            f"{place.path}?{query}" if query else place.path,
+            headers,
+            decode(body, named.get("content-encoding"), limit=self._max_body),
+            scenario=check_scenario(scenario or DEFAULT_SCENARIO),
+            tags=tags_of(headers, place.run),
+            kind="count_tokens" if place.path == "/messages/count_tokens" else "turn",
+            start=named.get("x-reef-release-id") or named.get("x-reef-artifact-version"),
+        )
+
+    async def _exchanged(self, call: Call, receive: Receive, send: Send) -> None:
+        """Answer a call, or call it off when the client leaves before the answer is there."""
+        task = asyncio.current_task()
+        assert task is not None
+        left = False
+
+        def leave(watch: asyncio.Task[None]) -> None:
+            nonlocal left
+            if not (watch.cancelled() or call.settled):
+                left = True
+                task.cancel()
+
+        watch = asyncio.ensure_future(_disconnected(receive))
+        watch.add_done_callback(leave)
+        try:
+            answer = await self._exchange.answer(call)
+            await _write(answer, send)
+        except asyncio.CancelledError:
+            if not left:
+                raise
+            task.uncancel()
+        finally:
+            call.settled = True
+            watch.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await watch
+
+    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer:
+        named = dict(headers)
+        if method == "GET" and path == "/responses" and named.get("upgrade", "").lower() == "websocket":
+            answer = refusal(
+                Unsupported("this server has no websockets", hint="use HTTP"), codec_for("responses")
+            )
+            answer.status = 426
+            answer.headers.append(("upgrade", "HTTP/1.1"))
+            return answer
+        if method == "GET" and (path == "/models" or path.startswith("/models/")):
+            models = await self._exchange.router.models()
+            return model_list(models, path[len("/models/") :], anthropic="anthropic-version" in named)
+        raise NotFound(
+            f"{method} /v1{path} is not served here",
+            hint="chat/completions, messages, messages/count_tokens, responses and models are",
+        )
+
+
+def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
+    """The dialect in whose shape an error is told."""
+    if path.startswith("/messages") or "anthropic-version" in headers:
+        return "messages"
+    return dialect_of(path) or "chat"
+
+
+async def _disconnected(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+async def _write(answer: Answer, send: Send) -> None:
+    raw = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in answer.headers]
+    start: dict[str, Any] = {"type": "http.response.start", "status": answer.status, "headers": raw}
+    if answer.pump is None:
+        raw.append((b"content-length", str(len(answer.body)).encode()))
+        await send(start)
+        await send({"type": "http.response.body", "body": answer.body})
+        return
+
+    async def begin() -> None:
+        await send(start)
+
+    async def write(chunk: bytes) -> None:
+        await send({"type": "http.response.body", "body": chunk, "more_body": True})
+
+    await answer.pump(begin, write)
+    await send({"type": "http.response.body", "body": b""})

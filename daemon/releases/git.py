@@ -1,0 +1,222 @@
+"""The git-backed history: trees, commits and refs of every scenario, in one bare repository.
+
+Owns: what is in `releases.git` and how its refs move (by compare-and-swap only).
+Does not own: the listing of releases (the database has it) or what a tree means (`daemon.harness`).
+All functions block; call them in a thread. One `GitReleases` per repository; it holds the lock.
+"""
+
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from daemon.releases.commits import CommitPlan
+from daemon.releases.paths import check_paths
+from daemon.releases.plumbing import GitFailed, Plumbing
+from daemon.releases.refs import Refs, archived, branch, candidate, candidates, check_tag, tag, tags
+from reef.errors import Invalid, NotFound
+from reef.ids import check_scenario
+
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+_ID = re.compile(r"[0-9a-f]{40}")
+
+
+class GitReleases:
+    """The history of all scenarios.
+
+    Every method raises `Unavailable` when git is missing or the repository cannot be written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Open the repository at `path`, made if it is not there."""
+        self.path = path
+        self._git = Plumbing(path)
+        self._git.open()
+        self._refs = Refs(self._git)
+        self._lock = threading.RLock()
+
+    # -- contents
+
+    def write_tree(self, files: Mapping[str, bytes]) -> str:
+        """Store `files` (path: bytes) and return their content id.
+
+        Raises:
+            Refused: a path that a release may not hold, or two that collide.
+        """
+        check_paths(files)
+        with tempfile.TemporaryDirectory(prefix="reef-tree-") as folder:
+            names = sorted(files)
+            for number, name in enumerate(names):
+                (Path(folder) / str(number)).write_bytes(files[name])
+            blobs = self._git.text(
+                "hash-object", "-w", "--no-filters", "--stdin-paths",
+                stdin="".join(f"{folder}/{number}\n" for number in range(len(names))).encode(),
+            ).split()  # fmt: skip
+            index = {"GIT_INDEX_FILE": f"{folder}/index"}
+            rows = "".join(f"100644 {blob}\t{name}\0" for name, blob in zip(names, blobs, strict=True))
+            self._git.run("update-index", "-z", "--index-info", stdin=rows.encode(), env=index)
+            return self._git.text("write-tree", env=index)
+
+    def read_tree(self, object_id: str) -> dict[str, bytes]:
+        """The files (path: bytes) of a content id or a release id.
+
+        Raises:
+            NotFound: there is no such object.
+        """
+        rows = self._list(object_id)
+        raw = self._git.run("cat-file", "--batch", stdin="".join(f"{blob}\n" for blob, _ in rows).encode())
+        found: dict[str, bytes] = {}
+        at = 0
+        for _, path in rows:
+            line_end = raw.index(b"\n", at)
+            size = int(raw[at:line_end].rsplit(b" ", 1)[1])
+            found[path] = raw[line_end + 1 : line_end + 1 + size]
+            at = line_end + size + 2
+        return found
+
+    def files(self, object_id: str) -> tuple[str, ...]:
+        """The paths that a content id or a release id holds, sorted."""
+        return tuple(path for _, path in self._list(object_id))
+
+    def content_id(self, release_id: str) -> str:
+        """The content id of a release."""
+        return self._object(release_id, "tree")
+
+    def diff(self, from_id: str | None, to_id: str, *, paths: Sequence[str] = ()) -> str:
+        """A unified diff between two contents or releases; `from_id` None compares with nothing."""
+        return self._git.run(
+            "diff-tree", "-p", "-r", "--find-renames", "--no-ext-diff", "--no-textconv", "--no-color",
+            self._object(from_id, "tree") if from_id else EMPTY_TREE, self._object(to_id, "tree"),
+            "--", *paths,
+        ).decode("utf-8", "replace")  # fmt: skip
+
+    # -- releases
+
+    def commit(self, plan: CommitPlan) -> str:
+        """Store a commit and return its id: the same plan gives the same id. No ref moves."""
+        check_scenario(plan.scenario)
+        if plan.recorded_at.tzinfo is None:
+            raise Invalid("`recorded_at` has no time zone")
+        parents = ("-p", self._object(plan.parent, "commit")) if plan.parent else ()
+        date = f"@{int(plan.recorded_at.timestamp())} +0000"
+        return self._git.text(
+            "commit-tree", self._object(plan.content_id, "tree"), *parents, "-F", "-",
+            stdin=plan.message.replace("\0", "").encode("utf-8", "replace"),
+            env={"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date},
+        )  # fmt: skip
+
+    def publish(self, scenario: str, release_id: str, expected: str | None) -> None:
+        """Move the scenario's head from `expected` (None: it has none yet) to `release_id`.
+
+        A publish that already happened may be repeated.
+
+        Raises:
+            Conflict: the head is another one (stale head).
+            NotFound: there is no such commit.
+        """
+        with self._lock:
+            self._object(release_id, "commit")
+            self._refs.point_head_at(branch(scenario))
+            self._refs.move(branch(scenario), release_id, expected, may_be_behind=True)
+
+    def head(self, scenario: str) -> str | None:
+        """The release id at the scenario's head, or None before its first release."""
+        return self._refs.get(branch(scenario))
+
+    def scenarios(self) -> tuple[str, ...]:
+        """The scenarios that have a release, sorted by name."""
+        return tuple(name.removeprefix("refs/heads/") for name in self._refs.below("refs/heads/"))
+
+    def keep_candidate(self, scenario: str, step: int, release_id: str) -> None:
+        """Keep a commit that is not served, so that it can be shown, diffed and promoted."""
+        with self._lock:
+            self._refs.move(candidate(scenario, step), self._object(release_id, "commit"), None)
+
+    def drop_candidate(self, scenario: str, step: int) -> None:
+        """Forget a candidate; one that is gone already is fine."""
+        with self._lock:
+            self._refs.delete(candidate(scenario, step))
+
+    def candidates(self, scenario: str) -> dict[int, str]:
+        """The kept candidates of a scenario: step to release id."""
+        found = self._refs.below(candidates(scenario))
+        return {int(name.rsplit("/", 1)[1]): commit for name, commit in found.items()}
+
+    def tag(self, scenario: str, name: str, release_id: str) -> None:
+        """Give a release a name.
+
+        Raises:
+            Invalid: the name is not a legal tag.
+            Conflict: the name is another release's.
+        """
+        with self._lock:
+            self._refs.move(tag(scenario, check_tag(name)), self._object(release_id, "commit"), None)
+
+    def untag(self, scenario: str, name: str) -> None:
+        """Take a tag away; one that is gone already is fine."""
+        with self._lock:
+            self._refs.delete(tag(scenario, check_tag(name)))
+
+    def tags(self, scenario: str) -> dict[str, str]:
+        """The tags of a scenario: name to release id."""
+        return {name.rsplit("/", 1)[1]: commit for name, commit in self._refs.below(tags(scenario)).items()}
+
+    def archive(self, scenario: str) -> tuple[str, ...]:
+        """Move the scenario's branch, candidates and tags under `refs/reef/archived/`, in one transaction.
+
+        Returns the new refs; empty when the scenario has none (or was archived already).
+        """
+        with self._lock:
+            sources = (branch(scenario), candidates(scenario), tags(scenario))
+            owned = {name: commit for source in sources for name, commit in self._refs.below(source).items()}
+            taken = self._refs.below(archived(scenario))
+            number = int(time.time())
+            while any(name.startswith(archived(scenario, number)) for name in taken):
+                number += 1
+            places = dict(zip(sources, ("", ".candidates/", ".tags/"), strict=True))
+            moves = {
+                name: archived(scenario, number) + places[source] + name[len(source) :]
+                for source in sources
+                for name in owned
+                if name.startswith(source)
+            }
+            self._refs.rename(moves, owned)
+            self._refs.heal_head()
+            return tuple(moves.values())
+
+    def find_prefix(self, scenario: str, prefix: str) -> list[str]:
+        """The release ids of this scenario (branch and candidates) that start with `prefix`."""
+        roots = [*filter(None, [self.head(scenario)]), *self.candidates(scenario).values()]
+        if not roots:
+            return []
+        return sorted(
+            one for one in self._git.text("rev-list", *roots).split() if one.startswith(prefix.lower())
+        )
+
+    def history(self, release_id: str) -> list[str]:
+        """The release ids from this one back to the first, newest first."""
+        return self._git.text("rev-list", "--first-parent", self._object(release_id, "commit")).split()
+
+    # -- helpers
+
+    def _list(self, object_id: str) -> list[tuple[str, str]]:
+        raw = self._git.run("ls-tree", "-r", "-z", self._object(object_id, "tree")).decode(
+            "utf-8", "surrogateescape"
+        )
+        rows = (row.split("\t", 1) for row in raw.split("\0") if row)
+        return [(meta.split(" ")[2], path) for meta, path in rows]
+
+    def _object(self, object_id: str, kind: str) -> str:
+        """The full id of the object as a `tree` or `commit`. Raises `NotFound`."""
+        if not _ID.fullmatch(object_id):
+            raise NotFound(f"`{object_id[:80]}` is not the full id of a release or content")
+        try:
+            return self._git.text(
+                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{object_id}^{{{kind}}}"
+            )
+        except GitFailed:
+            raise NotFound(
+                f"{object_id[:12]} is not in the history", hint="`reef log --all` lists what is"
+            ) from None

@@ -1,0 +1,162 @@
+"""One bare git repository and the way git is called on it.
+
+Owns: the environment and settings git runs with, opening a repository (and clearing what a crash left),
+and turning git's failures into our errors. Does not own what is stored in it.
+"""
+
+import os
+import tempfile
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reef.errors import ReefError, Unavailable
+
+if TYPE_CHECKING:
+    from git import Git
+
+LOCK_GRACE_S = 2.0
+"""A lock file older than this when a repository is opened was left by a crash."""
+
+_SETTINGS = {
+    "core.fsync": "objects,derived-metadata,reference",
+    "core.fsyncMethod": "fsync",
+    "core.filesRefLockTimeout": "2000",
+    "core.protectHFS": "true",
+    "core.protectNTFS": "true",
+    "gc.auto": "0",
+    "core.autocrlf": "false",
+    "core.quotePath": "false",
+}
+_ENVIRONMENT = {
+    "GIT_AUTHOR_NAME": "Reef",
+    "GIT_AUTHOR_EMAIL": "reef@localhost",
+    "GIT_COMMITTER_NAME": "Reef",
+    "GIT_COMMITTER_EMAIL": "reef@localhost",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": os.devnull,
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_DEFAULT_HASH": "sha1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+_ALWAYS_SET = frozenset(_ENVIRONMENT) | {"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "GIT_INDEX_FILE"}
+"""Variables that every command which reads them gets from us."""
+
+
+class GitFailed(Unavailable):
+    """A git command ended with a failure that has no better name. `stderr` is what it said."""
+
+    def __init__(self, message: str, *, hint: str = "", stderr: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.stderr = stderr
+
+
+class Plumbing:
+    """Runs git on the bare repository at `path`, in a clean environment."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._git: Git | None = None
+
+    def open(self) -> None:
+        """Make the repository if it is not there; clear lock files that a crash left.
+
+        Raises:
+            Unavailable: git is missing, or the folder cannot be written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Unavailable(
+                f"cannot write {self.path}: {error.strerror}",
+                hint="check the rights and free space of that folder",
+            ) from None
+        if not (self.path / "HEAD").is_file():
+            self.run("init", "--quiet", "--bare", "--template=", str(self.path))
+        _clear_locks(self.path)
+
+    def run(
+        self,
+        *arguments: str,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> bytes:
+        """What `git ARGUMENTS` wrote to stdout, unchanged.
+
+        Raises:
+            GitFailed: it ended with another status than 0.
+            Unavailable: there is no git.
+        """
+        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        command = [*_foreign(), "git", *settings, "--literal-pathspecs", f"--git-dir={self.path}", *arguments]
+        git = self._layer()
+        from git.exc import GitCommandError, GitCommandNotFound
+
+        try:
+            with tempfile.TemporaryFile() as source:
+                source.write(stdin or b"")
+                source.seek(0)
+                found = git.execute(
+                    command,
+                    istream=source,
+                    env=_ENVIRONMENT | dict(env or {}),
+                    stdout_as_string=False,
+                    strip_newline_in_stdout=False,
+                )
+        except GitCommandNotFound:
+            raise _git_missing() from None
+        except GitCommandError as error:
+            said = error.stderr.strip().removeprefix("stderr:").strip().strip("'")
+            raise GitFailed(
+                f"git {arguments[0]} failed: {said.splitlines()[-1] if said else 'no message'}",
+                hint=f"look at the repository with: git --git-dir={self.path} fsck",
+                stderr=said,
+            ) from None
+        return found if isinstance(found, bytes) else bytes(str(found), "utf-8")
+
+    def text(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+        """As `run`, decoded and without the last newline."""
+        return self.run(*arguments, stdin=stdin, env=env).decode("utf-8", "replace").rstrip("\n")
+
+    def _layer(self) -> "Git":
+        if self._git is None:
+            try:
+                from git import Git
+            except ImportError:  # GitPython looks for the git program when it is imported
+                raise _git_missing() from None
+            self._git = Git(str(self.path))
+        return self._git
+
+
+def _foreign() -> list[str]:
+    """A prefix that takes git's own variables away, where there are any besides those we set.
+
+    A daemon started from a git hook, or from a shell with `GIT_DIR` set, must not notice; GitPython
+    can add variables but not remove them.
+    """
+    names = [
+        name
+        for name in os.environ
+        if name.startswith("GIT_") and name not in _ALWAYS_SET and not name.startswith("GIT_PYTHON_")
+    ]
+    return ["env", *(part for name in names for part in ("-u", name))] if names else []
+
+
+def _git_missing() -> ReefError:
+    return Unavailable("git was not found", hint="install it, for example: sudo apt-get install git")
+
+
+def _clear_locks(path: Path) -> None:
+    """Remove lock files of writers that were killed; one still at work gets `LOCK_GRACE_S` to finish."""
+    deadline = time.monotonic() + LOCK_GRACE_S
+    while locks := [*path.glob("*.lock"), *(path / "refs").rglob("*.lock")]:
+        now = time.time()
+        for lock in locks:
+            try:
+                if time.monotonic() >= deadline or now - lock.stat().st_mtime > LOCK_GRACE_S:
+                    lock.unlink()
+            except FileNotFoundError:
+                continue
+        time.sleep(0.05)

@@ -1,0 +1,173 @@
+"""Decides who answers when the user has said much, little or nothing, and says why."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+
+from daemon.runtimes.upstream import LOOPBACK, full_base, model_ids
+from daemon.settings.model import Settings, UpstreamSection
+from reef.errors import ConfigError
+
+_PROBE = aiohttp.ClientTimeout(total=0.5, sock_connect=0.25)
+_KNOWN_PORTS = ((11434, "ollama"), (1234, "lm-studio"), (8080, "llama-server"), (8000, "vllm"))
+_OPENAI = "https://api.openai.com/v1"
+_ANTHROPIC = "https://api.anthropic.com/v1"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Who answers. `embedded`: nobody was named or found, so the model that comes with Reef does."""
+
+    upstreams: tuple[UpstreamSection, ...]
+    model_path: Path | None
+    embedded: bool
+    why: str
+
+
+async def choose(
+    settings: Settings,
+    environ: Mapping[str, str],
+    *,
+    known_ports: tuple[tuple[int, str], ...] = _KNOWN_PORTS,
+) -> Choice:
+    """Decide by precedence: flags and file, Reef's own variables, provider keys, a local server, the embedded
+    model. `why` is one line for people.
+
+    Raises:
+        ConfigError: an upstream leads back to a Reef, or its address is none.
+    """
+    choice = _configured(settings) or _named(environ) or _keys(environ)
+    if choice is None:
+        found = await _local(known_ports, environ.get("REEF_UPSTREAM_MODEL"))
+        choice = found or Choice((), None, True, "the embedded model: no upstream is configured or found")
+    for upstream in choice.upstreams:
+        await _refuse_reef(upstream, settings, environ)
+    return choice
+
+
+def _configured(settings: Settings) -> Choice | None:
+    path = settings.reef.model_path
+    if not settings.upstream and path is None:
+        return None
+    names = [f"`{upstream.name}` ({upstream.base_url})" for upstream in settings.upstream]
+    names += [f"the model {path}"] if path else []
+    return Choice(settings.upstream, path, False, f"as configured: {', '.join(names)}")
+
+
+def _named(environ: Mapping[str, str]) -> Choice | None:
+    if url := environ.get("REEF_UPSTREAM_URL"):
+        upstream = UpstreamSection(
+            name="main",
+            base_url=url,
+            model=environ.get("REEF_UPSTREAM_MODEL") or None,
+            api_key_env="REEF_UPSTREAM_API_KEY" if environ.get("REEF_UPSTREAM_API_KEY") else None,
+        )
+        return Choice((upstream,), None, False, f"REEF_UPSTREAM_URL is set: {url}")
+    if path := environ.get("MODEL_PATH"):
+        return Choice((), Path(path), False, f"MODEL_PATH is set: {path}")
+    return None
+
+
+def _keys(environ: Mapping[str, str]) -> Choice | None:
+    model = environ.get("REEF_UPSTREAM_MODEL") or None
+    upstreams: list[UpstreamSection] = []
+    if environ.get("OPENAI_API_KEY"):
+        base = environ.get("OPENAI_BASE_URL") or _OPENAI
+        upstreams.append(
+            UpstreamSection(
+                name="openai", base_url=base, model=model, api_key_env="OPENAI_API_KEY", api=("openai",)
+            )
+        )
+    if environ.get("ANTHROPIC_API_KEY"):
+        # Anthropic's clients append /v1 themselves.
+        base = environ.get("ANTHROPIC_BASE_URL", "").rstrip("/")
+        base = _ANTHROPIC if not base else base if base.endswith("/v1") else f"{base}/v1"
+        upstreams.append(
+            UpstreamSection(
+                name="anthropic",
+                base_url=base,
+                model=model if not upstreams else None,
+                api_key_env="ANTHROPIC_API_KEY",
+                api=("anthropic",),
+            )
+        )
+    if not upstreams:
+        return None
+    named = " and ".join(f"{upstream.api_key_env} ({upstream.base_url})" for upstream in upstreams)
+    return Choice(tuple(upstreams), None, False, f"provider keys in the environment: {named}")
+
+
+async def _local(known_ports: tuple[tuple[int, str], ...], model: str | None) -> Choice | None:
+    async with aiohttp.ClientSession(timeout=_PROBE) as session:
+        answers = await asyncio.gather(*(_models_at(session, port) for port, _ in known_ports))
+    for (port, name), models in zip(known_ports, answers, strict=True):
+        if models:
+            upstream = UpstreamSection(
+                name=name, base_url=f"http://127.0.0.1:{port}", model=model or models[0]
+            )
+            return Choice(
+                (upstream,), None, False, f"{name} answers on port {port}, with model {upstream.model}"
+            )
+    return None
+
+
+async def _models_at(session: aiohttp.ClientSession, port: int) -> list[str]:
+    """The models of a server on this machine; none where no model server answers, or a Reef does."""
+    try:
+        async with session.get(f"http://127.0.0.1:{port}/v1/models") as answer:
+            if answer.status != 200 or _is_reef(answer):
+                return []
+            return model_ids(orjson.loads(await answer.read()))
+    except (aiohttp.ClientError, OSError, ValueError):
+        return []
+
+
+async def _refuse_reef(upstream: UpstreamSection, settings: Settings, environ: Mapping[str, str]) -> None:
+    host, port = _place(full_base(upstream.base_url))
+    if host not in LOOPBACK and host != settings.reef.host:
+        if environ.get("REEF_URL") and _place(environ["REEF_URL"]) == (host, port):
+            raise _loop(upstream, environ)
+        return
+    ours = settings.reef.port != 0 and port == settings.reef.port
+    clients = environ.get("REEF_URL") and _place(environ["REEF_URL"])[1] == port
+    if ours or clients or await _reef_answers(host, port):
+        raise _loop(upstream, environ)
+
+
+async def _reef_answers(host: str, port: int) -> bool:
+    shown = f"[{host}]" if ":" in host else host
+    try:
+        async with (
+            aiohttp.ClientSession(timeout=_PROBE) as session,
+            session.get(f"http://{shown}:{port}/healthz") as answer,
+        ):
+            return _is_reef(answer)
+    except (aiohttp.ClientError, OSError, ValueError):
+        return False
+
+
+def _is_reef(answer: aiohttp.ClientResponse) -> bool:
+    return answer.headers.get("server", "").lower().startswith("reef/")
+
+
+def _place(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def _loop(upstream: UpstreamSection, environ: Mapping[str, str]) -> ConfigError:
+    """Names the upstream and, where the environment brought it, the variable to unset."""
+    variables = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "REEF_UPSTREAM_URL")
+    place = _place(full_base(upstream.base_url))
+    guilty = [name for name in variables if environ.get(name) and _place(environ[name]) == place]
+    hint = (
+        f"unset {' '.join(guilty)} (`reef env` sets it for clients), or name the provider with --upstream URL"
+        if guilty
+        else "set base_url to the provider itself"
+    )
+    return ConfigError(f"upstream `{upstream.name}` ({upstream.base_url}) leads back to a Reef", hint=hint)

@@ -1,0 +1,62 @@
+"""Which runtime answers which request."""
+
+import asyncio
+from collections.abc import Sequence
+
+from reef.errors import Unsupported
+from reef.runtime import Dialect, Runtime, RuntimeState
+
+
+class Router:
+    """The daemon's runtimes, the most wanted first."""
+
+    def __init__(self, runtimes: Sequence[Runtime]) -> None:
+        self.runtimes = tuple(runtimes)
+
+    def pick(self, dialect: Dialect, model: str | None = None) -> Runtime:
+        """The runtime for a request: of those that speak the dialect the one that is configured for `model`,
+        else the first.
+
+        Raises:
+            Unsupported: none speaks it.
+        """
+        able = [runtime for runtime in self.runtimes if runtime.speaks(dialect)]
+        if not able:
+            there = ", ".join(f"`{runtime.name}` ({runtime.kind})" for runtime in self.runtimes) or "none"
+            raise Unsupported(
+                f"no upstream speaks the dialect `{dialect}`; there is: {there}",
+                hint=f'add an [[upstream]] with api = ["{dialect}"], or use another API of the client',
+            )
+        return next((runtime for runtime in able if model and runtime.model == model), able[0])
+
+    def own(self) -> Runtime:
+        """The runtime that Reef itself asks: the first with a model.
+
+        Raises:
+            Unsupported: none names a model.
+        """
+        for runtime in self.runtimes:
+            if runtime.model:
+                return runtime
+        raise Unsupported(
+            "no upstream names a model for Reef's own calls",
+            hint='set model = "..." in an [[upstream]], or start with --model NAME',
+        )
+
+    async def models(self) -> list[tuple[Runtime, str]]:
+        """Every model with the runtime that offers it; of equal names the first."""
+        lists = await asyncio.gather(*(runtime.models() for runtime in self.runtimes))
+        found: dict[str, Runtime] = {}
+        for runtime, names in zip(self.runtimes, lists, strict=True):
+            for name in names:
+                found.setdefault(name, runtime)
+        return [(runtime, name) for name, runtime in found.items()]
+
+    def states(self) -> list[RuntimeState]:
+        return [runtime.state() for runtime in self.runtimes]
+
+    async def start(self) -> None:
+        await asyncio.gather(*(runtime.start() for runtime in self.runtimes))
+
+    async def close(self) -> None:
+        await asyncio.gather(*(runtime.close() for runtime in self.runtimes))

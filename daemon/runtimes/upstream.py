@@ -1,0 +1,187 @@
+"""A provider over HTTP."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import BytesIO
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+import orjson
+from yarl import URL
+
+from daemon.runtimes.failures import explain
+from daemon.settings.model import UpstreamSection
+from daemon.wire.headers import for_upstream
+from reef.errors import ConfigError
+from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+
+_ANTHROPIC_VERSION = "2023-06-01"
+_MODELS_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
+LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104  # names, not a bind
+
+
+def full_base(base_url: str) -> str:
+    """The base that a request's path is appended to: without a path of its own it gets `/v1`.
+
+    Raises:
+        ConfigError: it is no http(s) URL.
+    """
+    parts = urlsplit(base_url.strip())
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        raise ConfigError(
+            f"`{base_url}` is not the address of an upstream", hint="write it like http://127.0.0.1:11434"
+        )
+    path = parts.path.rstrip("/") or "/v1"
+    return f"{parts.scheme}://{parts.netloc}{path}"
+
+
+@dataclass(slots=True)
+class _Answer(ProviderResponse):
+    call: aiohttp.ClientResponse
+
+    async def close(self) -> None:
+        self.call.close()
+
+
+class HttpUpstream:
+    """A `reef.runtime.Runtime` that passes requests on to `section.base_url` under the upstream's own key.
+
+    Raises:
+        ConfigError: the address is none, or its `api_key_env` names a variable that is not set.
+    """
+
+    kind: RuntimeKind = "http"
+
+    def __init__(self, section: UpstreamSection, environ: Mapping[str, str]) -> None:
+        self.name = section.name
+        self.model = section.model
+        self.base_url = full_base(section.base_url)
+        self.price = Price(section.price.input, section.price.output) if section.price else None
+        self._dialects = section.dialects()
+        self._key = _key(section, environ)
+        self._timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
+        )
+        self._session: aiohttp.ClientSession | None = None
+        self._trouble = ""
+
+    def speaks(self, dialect: Dialect) -> bool:
+        return self._dialects is None or dialect in self._dialects
+
+    def state(self) -> RuntimeState:
+        """`down` after a call that could not be made, until one is answered."""
+        state = "down" if self._trouble else "ready"
+        return RuntimeState(self.name, self.kind, state, self.model, self.base_url, self._trouble)  # type: ignore[arg-type]
+
+    async def start(self) -> None:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                timeout=self._timeout,
+                proxy=_proxy(self.base_url),
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
+                max_line_size=65536,
+                max_field_size=65536,
+            )
+
+    async def send(self, request: ProviderRequest) -> ProviderResponse:
+        session = self._session
+        if session is None:
+            await self.start()
+            session = self._session
+        assert session is not None
+        try:
+            answer = await session.request(
+                request.method,
+                URL(self.base_url + request.path, encoded=True),
+                headers=self._headers(request),
+                data=_payload(request.body),
+                allow_redirects=False,
+            )
+        except (aiohttp.ClientError, OSError, ValueError) as error:
+            failure = explain(error, self.name, self.base_url)
+            self._trouble = failure.message
+            raise failure from error
+        self._trouble = ""
+        headers: list[Header] = [(key.lower(), value) for key, value in answer.headers.items()]
+        return _Answer(answer.status, headers, self._read(answer), answer)
+
+    async def models(self) -> Sequence[str]:
+        await self.start()
+        assert self._session is not None
+        own = [self.model] if self.model else []
+        headers = self._headers(ProviderRequest(None, "/models", (), b"", method="GET"))
+        try:
+            async with self._session.get(
+                URL(self.base_url + "/models", encoded=True), headers=headers, timeout=_MODELS_TIMEOUT
+            ) as answer:
+                payload = orjson.loads(await answer.read()) if answer.status == 200 else {}
+        except (aiohttp.ClientError, OSError, ValueError):
+            return own
+        return list(dict.fromkeys(own + model_ids(payload)))
+
+    def copy_key(self) -> str | None:
+        return None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _read(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in answer.content.iter_any():
+                yield chunk
+        except (aiohttp.ClientError, OSError) as error:
+            raise explain(error, self.name, self.base_url) from error
+
+    def _headers(self, request: ProviderRequest) -> list[Header]:
+        headers = for_upstream(request.headers)
+        headers.append(("accept-encoding", "identity"))
+        names = {name for name, _ in headers}
+        if request.body and "content-type" not in names:
+            headers.append(("content-type", "application/json"))
+        if self._key:
+            headers.append(("authorization", f"Bearer {self._key}"))
+        if request.dialect == "messages" or (request.dialect is None and self._dialects == ("messages",)):
+            if self._key:
+                headers.append(("x-api-key", self._key))
+            if "anthropic-version" not in names:
+                headers.append(("anthropic-version", _ANTHROPIC_VERSION))
+        return headers
+
+
+def model_ids(payload: object) -> list[str]:
+    """The ids in an answer to `GET /models`, OpenAI's or Anthropic's."""
+    rows = payload.get("data") if isinstance(payload, dict) else None
+    if not isinstance(rows, list):
+        return []
+    return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
+
+
+def _payload(body: bytes) -> bytes | BytesIO | None:
+    """The client library writes large bytes in one go, and files piece by piece."""
+    return BytesIO(body) if len(body) > 2**20 else body or None
+
+
+def _key(section: UpstreamSection, environ: Mapping[str, str]) -> str | None:
+    if section.api_key_env is None:
+        return None
+    if not (key := environ.get(section.api_key_env, "").strip()):
+        raise ConfigError(
+            f"upstream `{section.name}` takes its key from {section.api_key_env}, which is not set",
+            hint=f"export {section.api_key_env}=..., or leave out api_key_env if it needs no key",
+        )
+    return key
+
+
+def _proxy(base_url: str) -> str | None:
+    """The proxy that the environment names for this address; never one for this machine itself."""
+    parts = urlsplit(base_url)
+    host = parts.hostname or ""
+    if host in LOOPBACK or proxy_bypass(host):
+        return None
+    return getproxies().get(parts.scheme)

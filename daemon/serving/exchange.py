@@ -1,0 +1,188 @@
+"""One exchange, from a request to its durable record."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Literal
+
+from daemon.records.draft import Draft
+from daemon.runtimes.router import Router
+from daemon.serving.call import Answer, Call
+from daemon.serving.conversation import history_keys, session_key
+from daemon.serving.keeper import Keeper
+from daemon.serving.own import OwnCalls
+from daemon.serving.ports import RecordAppender, ScenarioSource
+from daemon.serving.refusal import refusal, upstream_refused
+from daemon.serving.served import Served
+from daemon.serving.stream import Stream
+from daemon.serving.turn import Turn
+from daemon.wire.codec import codec_for
+from daemon.wire.encoding import decode, decoder, is_plain
+from daemon.wire.facts import RequestFacts
+from daemon.wire.headers import for_client
+from reef.errors import Invalid, ReefError, TimedOut, UpstreamFailed
+from reef.ids import new_receipt, now
+from reef.runtime import Header, ProviderRequest, ProviderResponse, Runtime
+
+_KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
+_ANSWER_LIMIT = 2**30
+
+
+class Exchange:
+    """Forwards provider requests, puts the served release in front of them, and records what happened.
+
+    `on_record` is called with each draft once it is stored.
+    """
+
+    def __init__(
+        self,
+        router: Router,
+        records: RecordAppender,
+        scenarios: ScenarioSource,
+        *,
+        on_record_failure: Literal["refuse", "serve"] = "refuse",
+        on_record: Callable[[Draft], None] | None = None,
+    ) -> None:
+        self.router = router
+        self.keeper = Keeper(records, on_record_failure, on_record)
+        self.complete = OwnCalls(router, self.keeper).complete
+        self._scenarios = scenarios
+
+    async def answer(self, call: Call) -> Answer:
+        """Answer a request. What the upstream refuses or breaks is an answer too (and a record).
+
+        Cancelling it ends the upstream call and leaves a record `aborted`.
+
+        Raises:
+            ReefError: nothing was asked of an upstream (malformed, unknown scenario, no upstream for the
+                dialect, loading), or the record could not be stored.
+        """
+        began = perf_counter()
+        codec = codec_for(call.dialect)
+        facts = codec.facts(call.body)
+        runtime = self.router.pick(call.dialect, facts.model)
+        served, conversation = await self._served(call, facts)
+        body = call.body
+        if served.prefix:
+            body = codec.inject(body, served.prefix)
+        if facts.model is None and runtime.model:
+            body = codec.fill_model(body, runtime.model)
+        draft = _draft(call, served, runtime)
+        draft.forwarded = None if body is call.body or body == call.body else body
+        draft.model = facts.model or runtime.model
+        draft.conversation = conversation
+        opens = conversation is None and served.prefix is not None and call.kind == "turn"
+        turn = Turn(call, draft, codec, facts, opens, began)
+        request = ProviderRequest(call.dialect, call.path, call.headers, body, facts.stream)
+        response: ProviderResponse | None = None
+        try:
+            turn.sent = perf_counter()
+            response = await runtime.send(request)
+            draft.http_status = response.status
+            draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
+            draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
+            if response.status < 300 and _is_event_stream(response):
+                draft.stream = True
+                return self._stream(turn, response)
+            return await self._whole(turn, response)
+        except (UpstreamFailed, TimedOut) as error:
+            return await self._failed(turn, error, response)
+        except asyncio.CancelledError:
+            if not call.settled:
+                await self.keeper.keep_anyway(turn.end("aborted"))
+            raise
+        finally:
+            if response is not None and not draft.stream:
+                await response.close()
+
+    async def _served(self, call: Call, facts: RequestFacts) -> tuple[Served, str | None]:
+        """The release for this request, and its conversation where one is known already."""
+        scenario = call.scenario
+        head = await self._scenarios.serve(scenario, start=call.start)
+        session = call.session
+        if brought := call.tags.get("release"):
+            return Served(scenario, brought, ""), session_key(session) if session else None
+        if head.prefix is None:
+            return head, session_key(session) if session else None
+        if session is not None:
+            key = session_key(session)
+            return await self._scenarios.pinned(scenario, key) or head, key
+        for key in history_keys(facts.messages):
+            if (pinned := await self._scenarios.pinned(scenario, key)) is not None:
+                return pinned, key
+        return head, None
+
+    def _stream(self, turn: Turn, response: ProviderResponse) -> Answer:
+        encoding = response.header("content-encoding") or ""
+        unpack = None if is_plain(encoding) else _upstream_decoder(encoding)
+        headers = signed_headers(response.headers, turn.draft, stored=True)
+        return Answer(response.status, headers, pump=Stream(turn, response, self.keeper, unpack).pump)
+
+    async def _whole(self, turn: Turn, response: ProviderResponse) -> Answer:
+        """Read a buffered answer, store it, then hand it out in plain bytes."""
+        async for chunk in response.body:
+            turn.take(chunk)
+        body = b"".join(turn.arrived)
+        encoding = response.header("content-encoding")
+        if not is_plain(encoding):
+            try:
+                body = decode(body, encoding, limit=_ANSWER_LIMIT)
+            except Invalid as error:
+                raise UpstreamFailed(f"the upstream's answer cannot be read: {error.message}") from error
+            turn.arrived = [body]
+        status = response.status
+        if 200 <= status < 300:
+            stored = await self.keeper.keep(turn.end("complete"))
+        elif 400 <= status < 500:
+            refused = upstream_refused(turn.draft.upstream_name or "", status, body)
+            stored = await self.keeper.keep(turn.end("failed", refused))
+            status = status if status in _KEPT_STATUS else 400
+        else:
+            raise upstream_refused(turn.draft.upstream_name or "", status, body)
+        return Answer(status, signed_headers(response.headers, turn.draft, stored=stored), body)
+
+    async def _failed(self, turn: Turn, error: ReefError, response: ProviderResponse | None) -> Answer:
+        stored = await self.keeper.keep(turn.end("failed", error))
+        answer = refusal(error, turn.codec, advice_from=response.headers if response else ())
+        answer.headers = signed_headers(answer.headers, turn.draft, stored=stored)
+        return answer
+
+
+def signed_headers(headers: Sequence[Header], draft: Draft, *, stored: bool) -> list[Header]:
+    """An answer's headers with the receipt and the release that the record names."""
+    own = for_client(headers)
+    if draft.release_id:
+        own.append(("x-reef-release-id", draft.release_id))
+    if stored:
+        own.append(("x-reef-agent-record-id", draft.id))
+        if draft.upstream_request_id is None:
+            own += [("request-id", draft.id), ("x-request-id", draft.id)]
+    return own
+
+
+def _draft(call: Call, served: Served, runtime: Runtime) -> Draft:
+    return Draft(
+        id=new_receipt(),
+        scenario=served.scenario,
+        created_at=now(),
+        dialect=call.dialect,
+        kind=call.kind,
+        request=call.body,
+        run=call.tags.get("run"),
+        session=call.session,
+        tags=call.tags,
+        release_id=served.release_id or None,
+        content_id=served.content_id or None,
+        upstream_name=runtime.name,
+    )
+
+
+def _is_event_stream(response: ProviderResponse) -> bool:
+    return (response.header("content-type") or "").lower().startswith("text/event-stream")
+
+
+def _upstream_decoder(encoding: str) -> Callable[[bytes], bytes]:
+    try:
+        return decoder(encoding)
+    except Invalid as error:
+        raise UpstreamFailed(f"the upstream's stream cannot be read: {error.message}") from error

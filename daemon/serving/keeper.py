@@ -1,0 +1,52 @@
+"""Puts an exchange into the store, and decides what happens to an answer that could not be stored."""
+
+import logging
+from collections.abc import Callable
+from typing import Literal
+
+from daemon.records.draft import Draft
+from daemon.serving.ports import RecordAppender
+from reef.errors import ReefError, Unavailable
+
+log = logging.getLogger(__name__)
+
+
+class Keeper:
+    """`on_failure`: `refuse` lets no answer out that is not stored, `serve` lets it out without a receipt.
+    `on_record` is called with each draft that was stored."""
+
+    def __init__(
+        self,
+        records: RecordAppender,
+        on_failure: Literal["refuse", "serve"],
+        on_record: Callable[[Draft], None] | None,
+    ) -> None:
+        self._records = records
+        self._on_failure = on_failure
+        self._on_record = on_record
+
+    async def keep(self, draft: Draft) -> bool:
+        """Store a draft. False: it is not stored, but the answer may go out.
+
+        Raises:
+            Unavailable: it is not stored and the answer must not go out.
+        """
+        try:
+            await self._records.append(draft)
+        except ReefError as error:
+            log.error("record %s of scenario %s was not stored: %s", draft.id, draft.scenario, error)
+            if self._on_failure == "serve":
+                return False
+            if isinstance(error, Unavailable):
+                raise
+            raise Unavailable(f"the record could not be stored: {error.message}", hint=error.hint) from error
+        if self._on_record is not None:
+            self._on_record(draft)
+        return True
+
+    async def keep_anyway(self, draft: Draft) -> None:
+        """Store a draft that nobody waits for; a failure is logged."""
+        try:
+            await self.keep(draft)
+        except Unavailable:
+            return

@@ -1,0 +1,135 @@
+"""What Reef itself asks a model: episodes, reflection, judges."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+from daemon.records.draft import Draft, RecordKind
+from daemon.runtimes.router import Router
+from daemon.serving.keeper import Keeper
+from daemon.serving.refusal import upstream_refused
+from daemon.serving.served import Served
+from daemon.wire.codec import codec_for
+from daemon.wire.encoding import decode
+from reef.errors import Invalid, ReefError, UpstreamFailed
+from reef.feedback import Message, Usage
+from reef.ids import new_receipt, now
+from reef.runtime import DIALECTS, Parsed, Price, ProviderRequest, Runtime
+
+_ANSWER_LIMIT = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """An answer to Reef. `receipt` is None where it was not recorded; `finish` in the dialect's own word."""
+
+    text: str
+    usage: Usage
+    receipt: str | None
+    finish: str | None
+
+
+class OwnCalls:
+    """Asks the router's own runtime, buffered."""
+
+    def __init__(self, router: Router, keeper: Keeper) -> None:
+        self._router = router
+        self._keeper = keeper
+
+    async def complete(
+        self,
+        messages: Sequence[Message],
+        *,
+        scenario: str,
+        kind: RecordKind = "episode",
+        served: Served | None = None,
+        model: str | None = None,
+        max_tokens: int = 1024,
+        temperature: float = 0.0,
+        schema: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        tags: Mapping[str, str] | None = None,
+        record: bool = True,
+    ) -> Completed:
+        """Ask for one answer. `served` stands in front of the messages and is what the record names; `model`
+        None means the runtime's own; `messages` have the roles system, user and assistant, and text.
+
+        Raises:
+            UpstreamFailed: it could not be asked, refused, or said nothing that can be read.
+            TimedOut: it did not answer in time.
+            Unavailable: not now (loading), or the record could not be stored.
+            Unsupported: no runtime has a model.
+        """
+        runtime = self._router.own()
+        dialect = next(dialect for dialect in DIALECTS if runtime.speaks(dialect))
+        codec = codec_for(dialect)
+        model = model or runtime.model
+        body = codec.ask(
+            messages, model=model, max_tokens=max_tokens, temperature=temperature, schema=schema, seed=seed
+        )
+        sent = codec.inject(body, served.prefix) if served is not None and served.prefix else body
+        draft = Draft(
+            new_receipt(),
+            scenario,
+            now(),
+            dialect,
+            kind=kind,
+            request=body,
+            forwarded=sent if sent != body else None,
+            tags=tags or {},
+            run=(tags or {}).get("run"),
+            session=(tags or {}).get("session"),
+            release_id=served.release_id if served else None,
+            content_id=served.content_id if served else None,
+            model=model,
+            upstream_name=runtime.name,
+        )
+        began = perf_counter()
+        error: ReefError | None = None
+        parsed = Parsed(None)
+        try:
+            await _send(runtime, ProviderRequest(dialect, codec.path, (), sent), draft)
+            parsed = codec.parse(draft.response, stream=False)
+            if parsed.response is None:
+                raise UpstreamFailed(
+                    f"upstream `{runtime.name}` answered with what is not JSON",
+                    hint="check that base_url is a provider's API",
+                )
+        except ReefError as failure:
+            error = failure
+            draft.status = "failed"
+            draft.error_type, draft.error_message = failure.type, failure.message
+        draft.upstream_ms = draft.total_ms = (perf_counter() - began) * 1000
+        stored = record and await self._keeper.keep(draft)
+        if error is not None:
+            raise error
+        return Completed(
+            parsed.text, _usage(parsed, runtime.price), draft.id if stored else None, parsed.finish
+        )
+
+
+async def _send(runtime: Runtime, request: ProviderRequest, draft: Draft) -> None:
+    """Read a buffered answer into the draft. Raises UpstreamFailed when it is an error."""
+    response = await runtime.send(request)
+    try:
+        body = b"".join([chunk async for chunk in response.body])
+    finally:
+        await response.close()
+    draft.http_status = response.status
+    draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
+    draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
+    try:
+        draft.response = decode(body, response.header("content-encoding"), limit=_ANSWER_LIMIT)
+    except Invalid as error:
+        raise UpstreamFailed(f"the answer of `{runtime.name}` cannot be read: {error.message}") from error
+    if not 200 <= response.status < 300:
+        raise upstream_refused(runtime.name, response.status, draft.response)
+
+
+def _usage(parsed: Parsed, price: Price | None) -> Usage:
+    """Tokens as reported, and what they cost where a price and both counts are known."""
+    cost = None
+    if price is not None and parsed.input_tokens is not None and parsed.output_tokens is not None:
+        cost = (parsed.input_tokens * price.input + parsed.output_tokens * price.output) / 1e6
+    return Usage(parsed.input_tokens, parsed.output_tokens, parsed.cached_tokens, cost)

@@ -1,0 +1,37 @@
+"""Answers in which something is refused, in the provider's own shape."""
+
+from collections.abc import Sequence
+
+from daemon.serving.call import Answer
+from daemon.wire.codec import Codec
+from daemon.wire.errors import status_of
+from daemon.wire.headers import advice
+from daemon.wire.values import load_object, mapping, string
+from reef.errors import ReefError, Unavailable, UpstreamFailed
+from reef.runtime import Header
+
+
+def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = ()) -> Answer:
+    """The answer for an error; `advice_from` are an upstream's headers, of which those about coming back
+    later are kept."""
+    status = status_of(error)
+    headers: list[Header] = [("content-type", "application/json"), *advice(advice_from)]
+    if isinstance(error, Unavailable):
+        headers.append(("retry-after", str(error.retry_after_s)))
+    return Answer(status, headers, codec.error_body(error, status))
+
+
+def upstream_refused(upstream: str, status: int, body: bytes) -> UpstreamFailed:
+    """What an upstream that answered with an error status said."""
+    payload = load_object(body) or {}
+    error = payload.get("error")
+    said = string(mapping(error).get("message")) or string(error) or string(payload.get("message"))
+    said = said or body[:300].decode(errors="replace").strip() or "nothing more"
+    word = "overloaded: " if status in {503, 529} else ""
+    hint = "check base_url of the upstream" if 300 <= status < 400 else "look at the upstream's own log"
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered {status}: {word}{said}",
+        hint=hint,
+        status=status,
+        body=body,
+    )

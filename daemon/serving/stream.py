@@ -1,0 +1,96 @@
+"""One stream on its way from the upstream to the client, and into its record."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from daemon.serving.call import Begin, Write
+from daemon.serving.keeper import Keeper
+from daemon.serving.turn import Turn
+from daemon.wire.encoding import BROKEN, Decoder
+from daemon.wire.tail import StreamTail
+from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
+from reef.runtime import ProviderResponse
+
+_TRAILING_S = 2.0
+"""How long to wait for what an upstream sends after its terminal event."""
+
+
+class Stream:
+    """Sends bytes on as they arrive; the terminal event waits until the record is stored.
+
+    `unpack` undoes a compression that the upstream chose unasked.
+    """
+
+    def __init__(
+        self, turn: Turn, response: ProviderResponse, keeper: Keeper, unpack: Decoder | None = None
+    ) -> None:
+        self._turn = turn
+        self._response = response
+        self._keeper = keeper
+        self._unpack = unpack
+        self._tail = StreamTail(turn.codec)
+
+    async def pump(self, begin: Begin, write: Write) -> None:
+        """Write the whole stream, after `begin()`. Cancelling it ends the upstream call and records what had arrived."""
+        body = aiter(self._response.body)
+        try:
+            await begin()
+            error = await self._through(body, write)
+            if await self._last(error, write):
+                await self._trailing(body, write)
+        except asyncio.CancelledError:
+            if not self._turn.call.settled:
+                await self._keeper.keep_anyway(self._turn.end("aborted"))
+            raise
+        finally:
+            await self._response.close()
+
+    async def _through(self, body: AsyncIterator[bytes], write: Write) -> ReefError | None:
+        """Pass on all that comes before the terminal event; return what broke the stream, if anything did."""
+        turn, tail, unpack = self._turn, self._tail, self._unpack
+        try:
+            async for chunk in body:
+                plain = unpack(chunk) if unpack else chunk
+                turn.take(plain)
+                if out := tail.feed(plain):
+                    await write(out)
+                if tail.finished:
+                    return None
+        except (UpstreamFailed, TimedOut) as error:
+            return error
+        except BROKEN as error:
+            return UpstreamFailed(f"the upstream's stream cannot be unpacked: {error}")
+        if out := tail.end():
+            await write(out)
+        if tail.finished or tail.reasoned or tail.errored:
+            return None
+        return UpstreamFailed("the stream ended before the answer did")
+
+    async def _last(self, broke: ReefError | None, write: Write) -> bool:
+        """Store the record, then let the end of the stream out. True: that was the upstream's own."""
+        tail = self._tail
+        error = broke
+        if tail.errored:
+            error = error or UpstreamFailed("the upstream ended the stream with an error")
+        draft = self._turn.end("failed" if error else "complete", error)
+        try:
+            stored = await self._keeper.keep(draft)
+        except Unavailable as refusal:
+            await write(tail.error_event(f"503 overloaded: {refusal.message}"))
+            return False
+        if broke is not None:
+            if not tail.errored:
+                await write(tail.error_event(f"502 upstream overloaded: {broke.message}"))
+            return False
+        if last := tail.signed(draft.id) if stored else tail.plain():
+            await write(last)
+        return True
+
+    async def _trailing(self, body: AsyncIterator[bytes], write: Write) -> None:
+        """Pass on what follows the terminal event, for a little while."""
+        try:
+            async with asyncio.timeout(_TRAILING_S):
+                async for chunk in body:
+                    await write(self._unpack(chunk) if self._unpack else chunk)
+        except (TimeoutError, UpstreamFailed, TimedOut, *BROKEN):
+            return

@@ -1,0 +1,49 @@
+"""What is known of one exchange while it happens."""
+
+from dataclasses import dataclass, field
+from time import perf_counter
+
+from daemon.records.draft import Draft, RecordStatus
+from daemon.serving.call import Call
+from daemon.serving.conversation import answer_key
+from daemon.wire.codec import Codec
+from daemon.wire.facts import RequestFacts
+from reef.errors import ReefError
+
+
+@dataclass(slots=True)
+class Turn:
+    """`opens`: no conversation is known for it, so its record is filed under what it and its answer say."""
+
+    call: Call
+    draft: Draft
+    codec: Codec
+    facts: RequestFacts
+    opens: bool
+    began: float = field(default_factory=perf_counter)
+    sent: float = 0.0
+    arrived: list[bytes] = field(default_factory=list)
+
+    def take(self, chunk: bytes) -> None:
+        """Keep a piece of the answer."""
+        if self.draft.ttft_ms is None:
+            self.draft.ttft_ms = (perf_counter() - self.began) * 1000
+        self.arrived.append(chunk)
+
+    def end(self, status: RecordStatus, error: ReefError | None = None) -> Draft:
+        """No more of the answer comes: fill in the draft. From here on the client cannot call it off."""
+        self.call.settled = True
+        draft = self.draft
+        draft.status = status
+        draft.response = b"".join(self.arrived)
+        now = perf_counter()
+        draft.upstream_ms = (now - (self.sent or self.began)) * 1000
+        if error is not None:
+            draft.error_type, draft.error_message = error.type, error.message
+        if self.opens and status == "complete":
+            response = self.codec.parse(draft.response, stream=draft.stream).response
+            answer = self.codec.turn(response) if response is not None else None
+            if answer is not None:
+                draft.conversation = answer_key(self.facts.messages, answer)
+        draft.total_ms = (perf_counter() - self.began) * 1000
+        return draft

@@ -1,0 +1,74 @@
+"""What is wrong with settings that are well-formed each by itself."""
+
+import difflib
+from urllib.parse import urlsplit
+
+from daemon.settings.model import Settings
+from daemon.settings.where import Where
+from reef.home import is_loopback
+
+BUILT_IN = "record"
+"""A recipe name that needs no section: it only records."""
+
+
+def check(settings: Settings, where: Where) -> None:
+    """Raise `ConfigError` for the first contradiction."""
+    _check_address(settings, where)
+    _check_upstreams(settings, where)
+    _check_scenarios(settings, where)
+    _check_recipes(settings, where)
+
+
+def _check_address(settings: Settings, where: Where) -> None:
+    if not settings.reef.auth and not is_loopback(settings.reef.host):
+        raise where.error(
+            ("reef", "auth"),
+            f"`auth = false` would let anyone who reaches {settings.reef.host} use your models",
+            hint='keep `auth = true`, or bind to this machine: host = "127.0.0.1"',
+        )
+
+
+def _check_upstreams(settings: Settings, where: Where) -> None:
+    seen: set[str] = set()
+    for index, upstream in enumerate(settings.upstream):
+        if upstream.name in seen:
+            raise where.error(
+                ("upstream", index, "name"),
+                f"two upstreams are named `{upstream.name}`",
+                hint="give each its own name",
+            )
+        seen.add(upstream.name)
+        address = urlsplit(upstream.base_url)
+        if address.scheme not in ("http", "https") or not address.hostname:
+            raise where.error(
+                ("upstream", index, "base_url"),
+                f"`{upstream.base_url}` is no http address",
+                hint='write it like "http://127.0.0.1:11434" or "https://api.openai.com/v1"',
+            )
+
+
+def _check_scenarios(settings: Settings, where: Where) -> None:
+    known = {*settings.recipe, BUILT_IN}
+    for index, scenario in enumerate(settings.scenario):
+        if scenario.recipe not in known:
+            near = difflib.get_close_matches(scenario.recipe, known, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f"add a section [recipe.{scenario.recipe}]"
+            raise where.error(
+                ("scenario", index, "recipe"), f"there is no recipe `{scenario.recipe}`", hint=hint
+            )
+
+
+def _check_recipes(settings: Settings, where: Where) -> None:
+    for name, recipe in settings.recipe.items():
+        if recipe.tasks is not None and not recipe.tasks.is_file():
+            raise where.error(
+                ("recipe", name, "tasks"),
+                f"there is no task file {recipe.tasks}",
+                hint="`reef init` writes one to start from",
+            )
+        if recipe.publish == "canary":
+            raise where.error(
+                ("recipe", name, "publish"),
+                '`publish = "canary"` is not available yet',
+                hint='use "auto" (the gate decides) or "review" (a person decides)',
+            )

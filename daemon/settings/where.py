@@ -1,0 +1,127 @@
+"""Errors of a configuration: each names file, line, section and key, and the nearest key that exists."""
+
+import difflib
+import json
+import types
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Union, get_args, get_origin
+
+from pydantic import BaseModel, ValidationError
+
+from daemon.settings.positions import KeyPath, Lines
+from reef.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Where each value came from: a line of `file`, or a flag or variable named in `origins`."""
+
+    file: Path | None = None
+    lines: Lines = field(default_factory=dict)
+    origins: Mapping[KeyPath, str] = field(default_factory=dict)
+
+    def error(self, path: KeyPath, message: str, *, hint: str = "") -> ConfigError:
+        """The error for the value at `path`: `reef.toml:7 [reef]: message`."""
+        return ConfigError(f"{self._place(path)}{message}", hint=hint)
+
+    def line(self, path: KeyPath) -> int:
+        """The line of `path`, or of the nearest thing that encloses it; 0 where no file has it."""
+        return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 0)
+
+    def _origin(self, path: KeyPath) -> str | None:
+        return next(
+            (self.origins[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.origins), None
+        )
+
+    def _place(self, path: KeyPath) -> str:
+        if origin := self._origin(path):
+            return f"{origin}: "
+        section = _section(path, self.lines)
+        line = self.line(path)
+        name = f"{shown(self.file)}:{line}" if self.file and line else shown(self.file) if self.file else ""
+        place = " ".join(part for part in (name, section) if part)
+        return f"{place}: " if place else ""
+
+
+def from_validation(
+    error: ValidationError,
+    where: Where,
+    model: type[BaseModel],
+    *,
+    below: KeyPath = (),
+    known: Collection[str] = (),
+) -> ConfigError:
+    """The first mistake (by line) that pydantic found, in our words.
+
+    `below` is the path of what was validated, `known` further keys that are right there.
+    """
+    mistakes = [(where.line((*below, *each["loc"])), each) for each in error.errors(include_url=False)]
+    _, first = min(mistakes, key=lambda pair: pair[0])
+    inner: KeyPath = first["loc"]
+    path = (*below, *inner)
+    key = next((part for part in reversed(path) if isinstance(part, str)), "")
+    if first["type"] == "extra_forbidden":
+        siblings = {*keys_of(model, inner[:-1]), *(known if len(inner) == 1 else ())}
+        return unknown_key(where, path, key, siblings)
+    if first["type"] == "missing":
+        return where.error(path, f"`{key}` is missing", hint=f"add a line `{key} = ...`")
+    wanted = first["msg"].replace("Input should be", "must be")
+    return where.error(path, f"`{key}` {wanted}, not {_brief(first['input'])}")
+
+
+def unknown_key(where: Where, path: KeyPath, key: str, known: Collection[str]) -> ConfigError:
+    """`key` stands at `path`, where only `known` may."""
+    near = difflib.get_close_matches(key, known, n=1)
+    hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(sorted(known))}"
+    return where.error(path, f"`{key}` is not a setting", hint=hint)
+
+
+def keys_of(model: type[BaseModel], path: KeyPath) -> set[str]:
+    """The keys that may stand at `path` below `model`."""
+    annotation: Any = model
+    for segment in path:
+        annotation = _descend(annotation, segment)
+    inner = _plain(annotation)
+    return set(inner.model_fields) if isinstance(inner, type) and issubclass(inner, BaseModel) else set()
+
+
+def shown(file: Path) -> str:
+    """A path as people write it: relative to the working folder when it lies below."""
+    try:
+        return str(file.relative_to(Path.cwd()))
+    except ValueError:
+        return str(file)
+
+
+def _descend(annotation: Any, segment: str | int) -> Any:
+    annotation = _plain(annotation)
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        described = annotation.model_fields.get(str(segment))
+        return described.annotation if described else None
+    arguments = get_args(annotation)
+    return arguments[1 if get_origin(annotation) is dict else 0] if arguments else None
+
+
+def _plain(annotation: Any) -> Any:
+    """`X | None` as `X`."""
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next((inner for inner in get_args(annotation) if inner is not type(None)), None)
+    return annotation
+
+
+def _section(path: KeyPath, lines: Lines) -> str:
+    """The header over `path`: `[recipe.ready.gate]`, `[[upstream]]`, or nothing at the top."""
+    table = path[:-1]
+    while table and isinstance(path[len(table)], int):
+        table = table[:-1]
+    if not table:
+        return ""
+    name = ".".join(str(part) for part in table if isinstance(part, str))
+    return f"[[{name}]]" if isinstance(table[-1], int) else f"[{name}]"
+
+
+def _brief(value: Any) -> str:
+    text = json.dumps(value, default=str)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,74 @@
+"""Puts the chunks of a chat completions stream together again."""
+
+from typing import Any
+
+from daemon.wire import sse
+from daemon.wire.values import Json, load_object, mapping, mappings
+
+
+def assemble(body: bytes) -> Json | None:
+    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
+    events, rest = sse.split(body)
+    answer: Json = {}
+    choices: dict[Any, Json] = {}
+    for event in (*events, rest):
+        chunk = load_object(sse.data(event))
+        if chunk is None:
+            continue
+        for key, value in chunk.items():
+            if key not in {"choices", "object", "reef"} and (value is not None or key not in answer):
+                answer[key] = value
+        for part in mappings(chunk.get("choices")):
+            index = part.get("index")
+            _merge_choice(choices.setdefault(index if isinstance(index, int) else 0, {"message": {}}), part)
+    if not answer and not choices:
+        return None
+    if choices:
+        answer["object"] = "chat.completion"
+        answer["choices"] = [
+            {"index": index, "finish_reason": None, **choice} for index, choice in sorted(choices.items())
+        ]
+    return answer
+
+
+def _merge_choice(choice: Json, part: Json) -> None:
+    for key, value in part.items():
+        if key in {"index", "delta"} or value is None:
+            continue
+        if key == "logprobs" and isinstance(value, dict):
+            _merge(choice.setdefault("logprobs", {}), value)
+        else:
+            choice[key] = value
+    message = choice["message"]
+    delta = mapping(part.get("delta"))
+    for call in mappings(delta.get("tool_calls")):
+        _merge_call(message.setdefault("tool_calls", []), call)
+    _merge(message, {key: value for key, value in delta.items() if key != "tool_calls"})
+
+
+def _merge_call(calls: list[Json], part: Json) -> None:
+    """Calls are told apart by index; some servers send none, and each of their calls whole with its id."""
+    index = part.get("index")
+    if not isinstance(index, int):
+        index = len(calls) if part.get("id") or not calls else calls[-1]["index"]
+    call = next((call for call in calls if call["index"] == index), None)
+    if call is None:
+        calls.append(call := {"index": index})
+    function = mapping(part.get("function"))
+    call.update({key: value for key, value in part.items() if key not in {"index", "function"} and value})
+    if function:
+        _merge(call.setdefault("function", {}), function)
+
+
+def _merge(target: Json, part: Json) -> None:
+    """Strings grow, except those that name something; lists grow; all else is replaced."""
+    for key, value in part.items():
+        before = target.get(key)
+        if value is None:
+            target.setdefault(key, None)
+        elif isinstance(value, str) and isinstance(before, str) and key not in {"role", "name", "id", "type"}:
+            target[key] = before + value
+        elif isinstance(value, list) and isinstance(before, list):
+            target[key] = [*before, *value]
+        else:
+            target[key] = value

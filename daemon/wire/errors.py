@@ -1,0 +1,36 @@
+"""Errors on the wire: which HTTP status each is, and its sentence for a provider's error shape."""
+
+from reef.errors import (
+    Conflict,
+    Invalid,
+    NotFound,
+    ReefError,
+    TimedOut,
+    TooLarge,
+    Unauthorized,
+    Unavailable,
+    Unsupported,
+    UpstreamFailed,
+)
+
+STATUS: tuple[tuple[type[ReefError], int], ...] = (
+    (Unauthorized, 401),
+    (NotFound, 404),
+    (Conflict, 409),
+    (TooLarge, 413),
+    (Unsupported, 501),
+    (UpstreamFailed, 502),
+    (Unavailable, 503),
+    (TimedOut, 504),
+    (Invalid, 400),
+)
+
+
+def status_of(error: ReefError) -> int:
+    """The HTTP status of an error (protocol section 1)."""
+    return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def sentence(error: ReefError) -> str:
+    """What and how to mend it, in one line: SDKs show nothing but the message."""
+    return f"{error.message} (hint: {error.hint})" if error.hint else error.message

@@ -1,0 +1,41 @@
+"""Which headers pass the daemon. Names are lower-case."""
+
+from collections.abc import Iterable
+
+from reef.runtime import Header
+
+HOP_BY_HOP = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "proxy-authenticate",
+        "proxy-authorization",
+        "proxy-connection",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    }
+)
+_SECRET = frozenset({"authorization", "x-api-key", "cookie"})
+_REQUEST = HOP_BY_HOP | _SECRET | {"host", "content-length", "content-encoding", "accept-encoding", "expect"}
+_RESPONSE = HOP_BY_HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
+
+
+def for_upstream(headers: Iterable[Header]) -> list[Header]:
+    """A request's headers without what belongs to the connection, to its client's account or to Reef."""
+    return [pair for pair in headers if pair[0] not in _REQUEST and not pair[0].startswith("x-reef-")]
+
+
+def for_client(headers: Iterable[Header]) -> list[Header]:
+    """An answer's headers without what belongs to the connection, or pretends to be Reef's."""
+    return [pair for pair in headers if pair[0] not in _RESPONSE and not pair[0].startswith("x-reef-")]
+
+
+def advice(headers: Iterable[Header]) -> list[Header]:
+    """What an upstream says about coming back later."""
+    return [
+        pair
+        for pair in headers
+        if pair[0] in {"retry-after", "retry-after-ms"} or "ratelimit" in pair[0].replace("-", "")
+    ]

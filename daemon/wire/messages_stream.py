@@ -1,0 +1,70 @@
+"""Puts the events of a messages stream together again."""
+
+from typing import Any
+
+from daemon.wire import sse
+from daemon.wire.values import Json, load, load_object, mapping
+
+# What a delta adds to, by its type: (key of the delta, key of the block).
+_GROWS = {
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "signature_delta": ("signature", "signature"),
+}
+
+
+def assemble(body: bytes) -> Json | None:
+    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
+    events, rest = sse.split(body)
+    answer: Json = {}
+    blocks: dict[Any, Json] = {}
+    inputs: dict[Any, str] = {}
+    for event in (*events, rest):
+        item = load_object(sse.data(event))
+        if item is None:
+            continue
+        index = item.get("index")
+        index = index if isinstance(index, int) else 0
+        match item.get("type"):
+            case "message_start":
+                answer |= mapping(item.get("message"))
+            case "content_block_start":
+                blocks[index] = dict(mapping(item.get("content_block")))
+            case "content_block_delta":
+                _grow(blocks.setdefault(index, {}), inputs, index, mapping(item.get("delta")))
+            case "message_delta":
+                answer |= mapping(item.get("delta"))
+                if mapping(item.get("usage")):
+                    answer["usage"] = mapping(answer.get("usage")) | item["usage"]
+            case "error":
+                answer["error"] = item.get("error")
+            case _:
+                pass
+    if not answer and not blocks:
+        return None
+    for index, text in inputs.items():
+        blocks[index]["input"] = _input(text)
+    if blocks:
+        answer["content"] = [block for _, block in sorted(blocks.items())]
+    return answer
+
+
+def _grow(block: Json, inputs: dict[Any, str], index: int, delta: Json) -> None:
+    kind = delta.get("type")
+    if kind == "input_json_delta":
+        inputs[index] = inputs.get(index, "") + str(delta.get("partial_json") or "")
+    elif kind == "citations_delta":
+        before = block.get("citations")
+        block["citations"] = [*(before if isinstance(before, list) else []), delta.get("citation")]
+    elif isinstance(kind, str) and kind in _GROWS:
+        source, target = _GROWS[kind]
+        before = block.get(target)
+        block[target] = (before if isinstance(before, str) else "") + str(delta.get(source) or "")
+
+
+def _input(text: str) -> Any:
+    """A tool's input; what was cut off in the middle stays text."""
+    try:
+        return load(text.encode(errors="replace")) if text else {}
+    except ValueError:
+        return text

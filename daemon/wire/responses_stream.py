@@ -1,0 +1,42 @@
+"""Reads the answer off a responses stream: its last event holds all of it; a cut one is put together."""
+
+from typing import Any
+
+from daemon.wire import sse
+from daemon.wire.values import Json, load_object, mapping
+
+_LAST = {"response.completed", "response.incomplete", "response.failed"}
+
+
+def assemble(body: bytes) -> Json | None:
+    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
+    events, rest = sse.split(body)
+    answer: Json = {}
+    items: dict[Any, Json] = {}
+    texts: dict[Any, str] = {}
+    for event in (*events, rest):
+        item = load_object(sse.data(event))
+        if item is None:
+            continue
+        kind = item.get("type")
+        index = item.get("output_index")
+        index = index if isinstance(index, int) else 0
+        response = mapping(item.get("response"))
+        if kind in _LAST and response:
+            return response
+        if response:
+            answer = response
+        elif kind in {"response.output_item.added", "response.output_item.done"}:
+            items[index] = mapping(item.get("item"))
+            if kind == "response.output_item.done":
+                texts.pop(index, None)
+        elif kind == "response.output_text.delta":
+            texts[index] = texts.get(index, "") + str(item.get("delta") or "")
+        elif kind == "error":
+            answer["error"] = {key: value for key, value in item.items() if key != "type"}
+    for index, text in texts.items():
+        said = {"type": "output_text", "text": text, "annotations": []}
+        items[index] = {"type": "message", "role": "assistant"} | items.get(index, {}) | {"content": [said]}
+    if items:
+        answer["output"] = [item for _, item in sorted(items.items())]
+    return answer or None

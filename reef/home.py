@@ -1,0 +1,162 @@
+"""Where a Reef lives on this machine, and how a client finds its daemon.
+
+Owns: finding the home and the project file, reading `daemon.json` and the token, asking whether a
+daemon holds the home. Does not own: making any of these (`daemon.settings`). Standard library only,
+because every command of `reef` loads it.
+
+A home is `REEF_HOME`, else `.reef/` beside a `reef.toml` found upwards from the working folder, else
+`~/.reef`.
+"""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from reef.errors import DaemonUnreachable, ReefError
+
+PROJECT_FILE = "reef.toml"
+START_HINT = "start it with `reef up`"
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonInfo:
+    """What a running daemon says of itself in `daemon.json`.
+
+    `started_at` is RFC 3339 in UTC; `boot` changes at each start.
+    """
+
+    pid: int
+    url: str
+    version: str
+    started_at: str
+    boot: str
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to send requests, and with which token (None: the daemon asks for none)."""
+
+    url: str
+    token: str | None
+
+
+def find_project_file(cwd: Path | None = None) -> Path | None:
+    """The nearest `reef.toml` in `cwd` (default: the working folder) or above it."""
+    folder = (cwd or Path.cwd()).absolute()
+    for place in (folder, *folder.parents):
+        if (found := place / PROJECT_FILE).is_file():
+            return found
+    return None
+
+
+def find_home(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> Path:
+    """The folder of the home that belongs here. It need not exist yet.
+
+    A `reef.toml` that lies in a home itself (`<home>/reef.toml`) names that home, not one inside it.
+    """
+    if given := environ.get("REEF_HOME"):
+        return Path(given).expanduser().absolute()
+    default = Path("~/.reef").expanduser()
+    project = find_project_file(cwd)
+    if project is None or project.parent == default:
+        return default
+    return project.parent if project.parent.name == ".reef" else project.parent / ".reef"
+
+
+def is_running(home: Path) -> bool:
+    """Whether a daemon holds the home's lock. The kernel frees it when the daemon dies, however it dies."""
+    try:
+        descriptor = os.open(home / "daemon.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def read_daemon(home: Path) -> DaemonInfo | None:
+    """The running daemon of this home, or None. A `daemon.json` that a killed daemon left is ignored.
+
+    Raises:
+        ReefError: the file is there, the lock is held, and what it says is not to be understood.
+    """
+    if not is_running(home):
+        return None
+    file = home / "daemon.json"
+    try:
+        text = file.read_text("utf-8")
+    except FileNotFoundError:
+        return None  # it has the lock and is still starting
+    except OSError as error:
+        raise ReefError(f"cannot read {file}\n{error.strerror}", hint="check who owns the home") from error
+    return _parse(file, text)
+
+
+def read_token(home: Path, environ: Mapping[str, str] = os.environ) -> str | None:
+    """`REEF_TOKEN`, else what the home's `token` file holds, else None."""
+    if given := environ.get("REEF_TOKEN"):
+        return given
+    try:
+        return (home / "token").read_text("utf-8").strip() or None
+    except OSError:
+        return None
+
+
+def token_for(url: str, home: Path, environ: Mapping[str, str] = os.environ) -> str | None:
+    """The token to show at `url`. The home's own never leaves this machine; `REEF_TOKEN` goes anywhere."""
+    if is_loopback(urlsplit(url).hostname or ""):
+        return read_token(home, environ)
+    return environ.get("REEF_TOKEN") or None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach `host`."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def find_daemon(
+    environ: Mapping[str, str] = os.environ, cwd: Path | None = None, home: Path | None = None
+) -> Address:
+    """`REEF_URL` and `REEF_TOKEN`, else the running daemon of `home` (default: the home found from `cwd`).
+
+    Raises:
+        DaemonUnreachable: nothing runs here.
+    """
+    where = home or find_home(environ, cwd)
+    if home is None and (url := environ.get("REEF_URL")):
+        return Address(url.rstrip("/"), token_for(url, where, environ))
+    daemon = read_daemon(where)
+    if daemon is None:
+        raise DaemonUnreachable(f"no Reef daemon runs in {where}", hint=START_HINT)
+    return Address(daemon.url, read_token(where, environ))
+
+
+def _parse(file: Path, text: str) -> DaemonInfo:
+    try:
+        data: dict[str, Any] = json.loads(text)
+        info = DaemonInfo(**{name: data[name] for name in DaemonInfo.__slots__})
+    except (ValueError, KeyError, TypeError) as error:
+        raise ReefError(
+            f"{file} is damaged", hint="stop the daemon and start it again: `reef down && reef up`"
+        ) from error
+    kinds_hold = isinstance(info.pid, int) and all(
+        isinstance(value, str) for value in (info.url, info.version, info.started_at, info.boot)
+    )
+    if not kinds_hold or info.pid <= 0 or not info.url.startswith(("http://", "https://")):
+        raise ReefError(
+            f"{file} is damaged", hint="stop the daemon and start it again: `reef down && reef up`"
+        )
+    return info

@@ -1,0 +1,317 @@
+"""Reading a configuration, and what each mistake in it says."""
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tomli_w
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from daemon.settings.home import Home
+from daemon.settings.load import find_config, load_settings
+from daemon.settings.model import Settings
+from daemon.settings.overrides import Flags
+from daemon.settings.positions import toml_lines, yaml_document
+from daemon.settings.resolve import recipe_for
+from reef.errors import ConfigError, NotFound
+
+EXAMPLE = """\
+[reef]
+port = 8900
+
+[[upstream]]
+name = "main"
+base_url = "http://127.0.0.1:11434"
+model = "qwen3:8b"
+api = ["chat"]
+
+[[scenario]]
+match = "ready-*"
+recipe = "ready"
+
+[recipe.ready]
+use = "harness_evolve"
+adapter = "chat"
+proposers = ["feedback", "demonstrations"]
+tasks = "tasks.toml"
+
+[recipe.ready.gate]
+policy = "sequential"
+alpha = 0.05
+
+[[recipe.ready.seed]]
+id = "style"
+name = "rules"
+config = { text = "Answer briefly." }
+"""
+
+
+class Options(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    proposers: tuple[str, ...] = ()
+    max_score: float = 0.0
+
+
+def options_of(use: str) -> type[BaseModel]:
+    if use != "harness_evolve":
+        raise NotFound(f"no recipe named `{use}`", hint="see `reef recipes`")
+    return Options
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "tasks.toml").write_text("")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def load(folder: Path, text: str, name: str = "reef.toml", **more: Any) -> Settings:
+    (folder / name).write_text(text)
+    more = {"options_of": options_of, "environ": {}} | more
+    return load_settings(folder / name, **more).settings
+
+
+def test_the_example_loads_in_toml_and_in_yaml_alike(folder: Path) -> None:
+    from_toml = load(folder, EXAMPLE)
+    from_yaml = load(folder, yaml.safe_dump(tomllib.loads(EXAMPLE)), "reef.yaml")
+    assert from_toml.model_copy(update={"source": None}) == from_yaml.model_copy(update={"source": None})
+    assert from_toml.recipe["ready"].tasks == folder / "tasks.toml"
+    assert from_toml.recipe["ready"].options() == {"proposers": ["feedback", "demonstrations"]}
+    assert from_toml.source == folder / "reef.toml"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message", "hint"),
+    [
+        ("port = 8900", "prot = 8900", "reef.toml:2 [reef]: `prot` is not a setting", "did you mean `port`?"),
+        ("[reef]", "[reff]", "reef.toml:1: `reff` is not a setting", "did you mean `reef`?"),
+        ("port = 8900", 'port = "8900"', "reef.toml:2 [reef]: `port` must be a valid integer", ""),
+        (
+            "port = 8900",
+            "port = 70000",
+            "reef.toml:2 [reef]: `port` must be less than or equal to 65535, not 70000",
+            "",
+        ),
+        ("port = 8900", "port = true", "reef.toml:2 [reef]: `port` must be a valid integer, not true", ""),
+        ("port = 8900", "port = ", "reef.toml:2: Invalid value", "not valid TOML"),
+        (
+            'base_url = "http://127.0.0.1:11434"\n',
+            "",
+            "reef.toml:4 [[upstream]]: `base_url` is missing",
+            "base_url = ...",
+        ),
+        (
+            "http://127.0.0.1:11434",
+            "127.0.0.1",
+            "reef.toml:6 [[upstream]]: `127.0.0.1` is no http address",
+            "http://",
+        ),
+        (
+            'api = ["chat"]',
+            'api = ["chatt"]',
+            "reef.toml:8 [[upstream]]: `api` must be 'chat', 'messages'",
+            "",
+        ),
+        (
+            'recipe = "ready"',
+            'recipe = "raedy"',
+            "reef.toml:12 [[scenario]]: there is no recipe `raedy`",
+            "did you mean `ready`?",
+        ),
+        (
+            "proposers =",
+            "propsers =",
+            "reef.toml:17 [recipe.ready]: `propsers` is not a setting",
+            "did you mean `proposers`?",
+        ),
+        (
+            "adapter =",
+            "adaptor =",
+            "reef.toml:16 [recipe.ready]: `adaptor` is not a setting",
+            "did you mean `adapter`?",
+        ),
+        (
+            'proposers = ["feedback", "demonstrations"]',
+            "max_score = 'x'",
+            "reef.toml:17 [recipe.ready]: `max_score` must be a valid number",
+            "",
+        ),
+        (
+            'use = "harness_evolve"',
+            'use = "evolve"',
+            "reef.toml:15 [recipe.ready]: no recipe named `evolve`",
+            "reef recipes",
+        ),
+        (
+            "alpha = 0.05",
+            "alpha = 5",
+            "reef.toml:22 [recipe.ready.gate]: `alpha` must be less than 1, not 5",
+            "",
+        ),
+        (
+            "alpha =",
+            "alfa =",
+            "reef.toml:22 [recipe.ready.gate]: `alfa` is not a setting",
+            "did you mean `alpha`?",
+        ),
+        ("tasks.toml", "taks.toml", "reef.toml:18 [recipe.ready]: there is no task file", "reef init"),
+        (
+            'adapter = "chat"',
+            'publish = "canary"',
+            'reef.toml:16 [recipe.ready]: `publish = "canary"` is not available yet',
+            "review",
+        ),
+        ('id = "style"\n', "", "reef.toml:24 [[recipe.ready.seed]]: `id` is missing", ""),
+        (
+            "port = 8900",
+            'auth = false\nhost = "0.0.0.0"',
+            "reef.toml:2 [reef]: `auth = false` would let anyone",
+            "127.0.0.1",
+        ),
+    ],
+)
+def test_a_mistake_names_file_line_section_and_key(
+    folder: Path, old: str, new: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(folder, EXAMPLE.replace(old, new, 1))
+    assert caught.value.message.startswith(message)
+    assert hint in caught.value.hint
+
+
+def test_two_upstreams_of_one_name(folder: Path) -> None:
+    upstream = '[[upstream]]\nname = "a"\nbase_url = "http://h"\n'
+    with pytest.raises(ConfigError, match=r"reef.toml:5 \[\[upstream\]\]: two upstreams are named `a`"):
+        load(folder, upstream * 2)
+
+
+def test_yaml_mistakes_have_lines_too(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"reef.yaml:3 \[reef\]: `prot` is not a setting"):
+        load(folder, "reef:\n  auth: true\n  prot: 1\n", "reef.yaml")
+    with pytest.raises(ConfigError, match=r"reef.yaml:3: `port` is given twice"):
+        load(folder, "reef:\n  port: 1\n  port: 2\n", "reef.yaml")
+    with pytest.raises(ConfigError, match=r"reef.yaml:3"):
+        load(folder, "reef:\n  port: [1\n", "reef.yaml")
+    with pytest.raises(ConfigError, match="holds no sections"):
+        load(folder, "- 1\n", "reef.yaml")
+
+
+def test_overrides_beat_the_file_and_name_themselves(folder: Path) -> None:
+    words = ["--reef.port", "8901", "--recipe.ready.batch-size=3", "--upstream.0.model", "llama3"]
+    settings = load(folder, EXAMPLE, words=words)
+    assert (settings.reef.port, settings.recipe["ready"].batch_size) == (8901, 3)
+    assert settings.upstream[0].model == "llama3"
+    with pytest.raises(ConfigError, match=r"^--reef.prot: `prot` is not a setting"):
+        load(folder, EXAMPLE, words=["--reef.prot", "1"])
+    with pytest.raises(ConfigError, match=r"`--reef.port` needs a value"):
+        load(folder, EXAMPLE, words=["--reef.port", "--reef.host"])
+    with pytest.raises(ConfigError, match="`port` is not understood"):
+        load(folder, EXAMPLE, words=["port"])
+
+
+def test_a_relative_path_of_an_override_counts_from_the_working_folder(folder: Path) -> None:
+    below = folder / "below"
+    below.mkdir()
+    settings = load(below, "[reef]\nmodel_path = 'a.gguf'\n")
+    assert settings.reef.model_path == below / "a.gguf"
+    settings = load(below, "[reef]\nmodel_path = 'a.gguf'\n", words=["--reef.model_path", "b.gguf"])
+    assert settings.reef.model_path == folder / "b.gguf"
+
+
+def test_flags(folder: Path) -> None:
+    flags = Flags(
+        port=0, upstream="http://h:1", api=("chat",), model="m", upstream_key_env="KEY", no_auth=True
+    )
+    settings = load(folder, EXAMPLE, flags=flags)
+    [upstream] = settings.upstream
+    assert (upstream.name, upstream.base_url, upstream.model) == ("main", "http://h:1", "m")
+    assert (upstream.api, upstream.api_key_env) == (("chat",), "KEY")
+    assert (settings.reef.port, settings.reef.auth) == (0, False)
+    assert load(folder, EXAMPLE, flags=Flags(model="m")).upstream[0].model == "m"
+    assert load_settings(None, flags=Flags(model="m"), environ={}).settings.reef.model == "m"
+    with pytest.raises(ConfigError, match="without an upstream"):
+        load_settings(None, flags=Flags(api=("chat",)), environ={})
+    with pytest.raises(ConfigError, match=r"^--upstream: `nowhere` is no http address"):
+        load_settings(None, flags=Flags(upstream="nowhere"), environ={})
+
+
+def test_the_environment_stands_below_the_file(folder: Path) -> None:
+    environ = {
+        "REEF_UPSTREAM_URL": "http://env:1",
+        "REEF_UPSTREAM_MODEL": "m",
+        "REEF_UPSTREAM_API_KEY": "k",
+        "MODEL_PATH": "/m.gguf",
+    }
+    settings = load_settings(None, environ=environ).settings
+    [upstream] = settings.upstream
+    assert (upstream.base_url, upstream.model) == ("http://env:1", "m")
+    assert upstream.api_key_env == "REEF_UPSTREAM_API_KEY"
+    assert settings.reef.model_path == Path("/m.gguf")
+    assert load(folder, EXAMPLE, environ=environ).upstream[0].base_url == "http://127.0.0.1:11434"
+
+
+def test_which_file(folder: Path) -> None:
+    home = Home(folder / "home")
+    below = folder / "a" / "b"
+    below.mkdir(parents=True)
+    assert find_config(None, home, below) is None
+    home.create()
+    home.config.write_text("")
+    assert find_config(None, home, below) == home.config
+    (folder / "reef.toml").write_text("")
+    assert find_config(None, home, below) == folder / "reef.toml"
+    with pytest.raises(ConfigError, match="there is no file"):
+        find_config(folder / "nothing.toml", home)
+
+
+def test_recipe_for(folder: Path) -> None:
+    name, recipe = recipe_for(load_settings(None, environ={}).settings, "anything")
+    assert (name, recipe.use, recipe.tasks, recipe.adapter) == (
+        "harness_evolve",
+        "harness_evolve",
+        None,
+        "chat",
+    )
+    assert recipe.options() == {"proposers": ["feedback", "demonstrations"]}
+    settings = load(folder, EXAMPLE)
+    assert recipe_for(settings, "ready-1")[0] == "ready"
+    assert recipe_for(settings, "Ready-1") == ("record", recipe_for(settings, "other")[1])
+    first_wins = EXAMPLE.replace(
+        "[[scenario]]", '[[scenario]]\nmatch = "*"\nrecipe = "record"\n\n[[scenario]]', 1
+    )
+    assert recipe_for(load(folder, first_wins), "ready-1")[0] == "record"
+
+
+KEYS = st.text(st.sampled_from("ab-_.\"' é#=[]"), min_size=1, max_size=5)
+LEAVES = st.one_of(st.integers(-9, 9), st.text(st.sampled_from("ab\"'\n\\#=[]{}"), max_size=8), st.booleans())
+TREES = st.recursive(
+    LEAVES,
+    lambda inner: st.one_of(
+        st.dictionaries(KEYS, inner, max_size=3),
+        st.lists(st.dictionaries(KEYS, inner, max_size=2), max_size=3),
+    ),
+    max_leaves=12,
+)
+
+
+@given(st.dictionaries(KEYS, TREES, max_size=4))
+def test_each_toml_key_is_found_on_its_line(data: dict[str, Any]) -> None:
+    """Law: the scanner finds every key the parser finds outside inline tables, on a line that shows it."""
+    text = tomli_w.dumps(data, multiline_strings=True)
+    lines = toml_lines(text)
+    for path, line in lines.items():
+        value: Any = data
+        for segment in path:
+            value = value[segment]
+        assert 1 <= line <= text.count("\n") + 1
+    assert {(key,) for key in data} <= set(lines)
+
+
+def test_yaml_lines() -> None:
+    data, lines = yaml_document("a:\n  - b: 1\n  - b: 2\n")
+    assert data == {"a": [{"b": 1}, {"b": 2}]}
+    assert lines[("a", 1, "b")] == 3
