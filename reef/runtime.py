@@ -65,6 +65,12 @@ class Price:
     input: float
     output: float
 
+    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
+        """US dollars; None where a count is unknown."""
+        if input_tokens is None or output_tokens is None:
+            return None
+        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+
 
 class Runtime(Protocol):
     """Answers provider requests: an upstream over HTTP, a local engine, vLLM."""

@@ -1,31 +1,27 @@
-"""How growth asks the model: through the daemon's own runtime, recorded, counted, limited."""
+"""How growth asks the model: through the daemon's own runtime, recorded and counted."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import orjson
 
 from daemon.growth.budget import add_spending
-from daemon.records.book import cost_of
-from daemon.runtimes.router import Router
 from daemon.serving.exchange import Exchange
 from daemon.serving.served import Served
 from daemon.store.store import Store
-from reef.feedback import Message, Usage
+from reef.errors import TimedOut
+from reef.feedback import Message
 from reef.recipe import Completion
-from reef.runtime import Parsed
 
 
 @dataclass(slots=True)
 class Caller:
-    """Shared by every step; `limit` bounds how many of growth's calls run at once."""
+    """Shared by every step."""
 
     exchange: Exchange
-    router: Router
     store: Store
-    limit: asyncio.Semaphore
 
     async def ask(
         self,
@@ -39,32 +35,29 @@ class Caller:
         temperature: float = 0.0,
         schema: Mapping[str, Any] | None = None,
         timeout_s: float | None = None,
-    ) -> tuple[Completion, str]:
+    ) -> tuple[Completion, str | None]:
         """One call, recorded as `kind: episode`; returns the answer and its receipt.
 
         Raises:
             UpstreamFailed, TimedOut, Unavailable: it could not run. Never a score.
         """
-        async with self.limit:
-            answer = await self.exchange.complete(
-                messages,
-                scenario=scenario,
-                served=served,
-                model=model,
-                max_tokens=max_tokens,
-                temperature=temperature,
-                schema=schema,
-                tags={"step": str(step)},
-                timeout_s=timeout_s,
-            )
-        usage = self._priced(answer.usage)
-        await self.store.write(lambda connection: add_spending(connection, scenario, usage))
+        try:
+            async with asyncio.timeout(timeout_s):
+                answer = await self.exchange.complete(
+                    messages,
+                    scenario=scenario,
+                    served=served,
+                    model=model,
+                    max_tokens=max_tokens,
+                    temperature=temperature,
+                    schema=schema,
+                    tags={"step": str(step)},
+                )
+        except TimeoutError:
+            raise TimedOut(f"the model did not answer within {timeout_s:g} s") from None
+        await self.store.write(lambda connection: add_spending(connection, scenario, answer.usage))
         data = _json(answer.text) if schema is not None else None
-        return Completion(answer.text, data, usage), answer.receipt
-
-    def _priced(self, usage: Usage) -> Usage:
-        tokens = Parsed(None, input_tokens=usage.input_tokens, output_tokens=usage.output_tokens)
-        return replace(usage, cost=cost_of(tokens, self.router.own().price))
+        return Completion(answer.text, data, answer.usage), answer.receipt
 
 
 def _json(text: str) -> Any:

@@ -6,20 +6,18 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import orjson
-from sqlalchemy import Connection, select
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, delete, insert, select
 
-from daemon.evaluation.comparison import EpisodeKey, FinishedEpisode
-from daemon.evaluation.evaluators import load_evaluator
+from daemon.evaluation.scores import EpisodeKey, Scored
 from daemon.growth.caller import Caller
 from daemon.growth.lease import Lease, prove
 from daemon.serving.served import Served
 from daemon.store.schema import episodes
 from daemon.store.store import Store
-from daemon.wire.prefix import Prefix
+from reef.errors import ReefError
 from reef.feedback import Usage
 from reef.ids import now, rfc3339
-from reef.tasks import Episode, Grade, Side, Task
+from reef.tasks import Episode, Side, Task
 
 
 @dataclass(slots=True)
@@ -61,14 +59,6 @@ class ChatEpisodes:
             receipt=receipt,
         )
 
-    async def grade(self, episode: Episode) -> Grade:
-        return await load_evaluator(episode.task).grade(episode)
-
-
-def chat_side(scenario: str, release_id: str, content_id: str, prefix: Prefix) -> Served:
-    """A tree as an episode serves it."""
-    return Served(scenario, release_id, content_id, prefix)
-
 
 def copy_key(task: Task, content_id: str, engine: str, *, max_tokens: int) -> bytes:
     """Names all that decides an answer where a run is a copy: tree, task, engine and model file."""
@@ -93,7 +83,7 @@ class EpisodeRows:
     copy_keys: Mapping[tuple[str, Side], bytes]
     """Empty where a run is not a copy."""
 
-    async def finished(self) -> dict[EpisodeKey, FinishedEpisode]:
+    async def finished(self) -> dict[EpisodeKey, Scored]:
         """What is there already: from before a restart, or copied from an equal run of an earlier step."""
         if self.copy_keys:
             await self.store.write(self._reuse)
@@ -104,8 +94,11 @@ class EpisodeRows:
             episodes.c.split == "gate",
         )
         rows = await self.store.read(lambda connection: list(connection.execute(query).mappings()))
-        return {
-            EpisodeKey(row["task"], row["side"], row["repeat"]): FinishedEpisode(
+        found = [
+            Scored(
+                task=row["task"],
+                side=row["side"],
+                repeat=row["repeat"],
                 score=row["score"],
                 why=row["why"],
                 usage=Usage(row["input_tokens"], row["output_tokens"], None, row["cost"]),
@@ -113,45 +106,60 @@ class EpisodeRows:
                 reused=row["reused"],
             )
             for row in rows
-        }
+        ]
+        return {scored.key: scored for scored in found}
 
-    async def save(self, episode: Episode, grade: Grade, *, retried: bool) -> None:
-        row = {
-            "scenario": self.lease.scenario,
-            "step": self.step,
-            "task": episode.task.id,
-            "side": episode.side,
-            "repeat": episode.repeat,
-            "split": episode.task.split,
+    async def save(self, scored: Scored, episode: Episode, *, retried: bool) -> None:
+        row = self._row(episode.task, scored.side, scored.repeat) | {
             "status": "retried" if retried else "ok",
-            "score": grade.score,
-            "why": grade.why,
-            "reused": False,
-            "copy_key": self.copy_keys.get((episode.task.id, episode.side)),
-            "started_at": rfc3339(now()),
-            "seconds": episode.seconds,
-            "input_tokens": episode.usage.input_tokens,
-            "output_tokens": episode.usage.output_tokens,
-            "cost": episode.usage.cost,
+            "score": scored.score,
+            "why": scored.why,
+            "seconds": scored.seconds,
+            "input_tokens": scored.usage.input_tokens,
+            "output_tokens": scored.usage.output_tokens,
+            "cost": scored.usage.cost,
             "receipt": episode.receipt,
             "answer": episode.answer,
             "log": episode.log or None,
         }
         await self.store.write(lambda connection: self._insert(connection, row))
 
+    async def failed(self, task: Task, side: Side, repeat: int, error: ReefError) -> None:
+        row = self._row(task, side, repeat) | {"status": "error", "why": error.message}
+        await self.store.write(lambda connection: self._insert(connection, row))
+
+    def _row(self, task: Task, side: Side, repeat: int) -> dict[str, object]:
+        return {
+            "scenario": self.lease.scenario,
+            "step": self.step,
+            "task": task.id,
+            "side": side,
+            "repeat": repeat,
+            "split": task.split,
+            "reused": False,
+            "copy_key": self.copy_keys.get((task.id, side)),
+            "started_at": rfc3339(now()),
+        }
+
     def _insert(self, connection: Connection, row: Mapping[str, object]) -> None:
         prove(connection, self.lease)
-        insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-        connection.execute(insert(episodes).on_conflict_do_nothing(), row)
+        key = ("scenario", "step", "task", "side", "repeat")
+        stale = [episodes.c[name] == row[name] for name in key]
+        connection.execute(delete(episodes).where(*stale, episodes.c.status == "error"))
+        connection.execute(insert(episodes), row)
 
     def _reuse(self, connection: Connection) -> None:
-        """Only the served side is reused: the candidate of an earlier step was another tree."""
+        """Copy what an equal run gave, in whatever step it ran."""
+        mine = select(episodes.c.task, episodes.c.side, episodes.c.repeat).where(
+            episodes.c.scenario == self.lease.scenario, episodes.c.step == self.step
+        )
+        there = {tuple(row) for row in connection.execute(mine)}
         for (task, side), key in self.copy_keys.items():
             query = select(episodes).where(
                 episodes.c.copy_key == key, episodes.c.status != "error", episodes.c.reused.is_(False)
             )
             known = connection.execute(query.limit(1)).mappings().first()
-            if known is None or (known["scenario"], known["step"]) == (self.lease.scenario, self.step):
+            if known is None or (task, side, 0) in there:
                 continue
             row = dict(known) | {
                 "scenario": self.lease.scenario,

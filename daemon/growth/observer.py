@@ -14,7 +14,6 @@ from daemon.serving.scenarios import Scenarios
 from daemon.store.store import Store
 from reef.ids import DEFAULT_SCENARIO
 
-
 GATE_HINT = (
     f"an automatic gate needs at least {MIN_UNITS} gate tasks; `reef init` writes a reef.toml and a "
     "tasks.toml to start from. Until then candidates wait in `reef pending`"
@@ -72,7 +71,9 @@ class Observer:
             session=draft.session,
             total_ms=draft.total_ms,
         )
-        if draft.kind == "turn" and await self._judge.stored(draft.id):
+        if draft.id in self._book.awaited:
+            self._book.awaited.discard(draft.id)
+            await self._judge.stored(draft.id)
             self._growth.poke(draft.scenario)
 
     async def _owner(self, report: Intake) -> str | None:

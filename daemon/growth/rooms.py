@@ -30,3 +30,4 @@ class Rooms:
     recipe_of: Callable[[str], Recipe]
     tasks_of: Callable[[str], Sequence[Task]]
     step_slots: asyncio.Semaphore
+    episode_slots: asyncio.Semaphore

@@ -14,6 +14,7 @@ from daemon.growth.worker import Growth
 from daemon.records.book import RecordBook
 from daemon.releases.history import History
 from daemon.runtimes.router import Router
+from daemon.serving.exchange import Exchange
 from daemon.serving.scenarios import Scenario, Scenarios
 from daemon.settings.model import Settings
 from daemon.store.store import Store
@@ -40,6 +41,7 @@ class Rooms:
     history: History
     scenarios: Scenarios
     router: Router
+    exchange: Exchange
     observer: Observer
     growth: Growth
     review: Review

@@ -13,7 +13,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.scrub import mask
 from reef.errors import NotFound
 from reef.ids import rfc3339
-from reef.runtime import Parsed, Price
+from reef.runtime import Price
 
 
 class RecordBook:
@@ -30,6 +30,8 @@ class RecordBook:
         self._scrub = scrub
         self._price_of = price_of
         self._running: dict[str, str] = {}
+        self.awaited: set[str] = set()
+        """Running exchanges that a report names already."""
 
     def opened(self, receipt: str, scenario: str) -> None:
         """A receipt was handed out; its record will follow."""
@@ -63,6 +65,7 @@ class RecordBook:
 
     def _insert(self, connection: Connection, draft: Draft) -> None:
         parsed = codec_for(draft.dialect).parse(draft.response, stream=draft.stream)
+        price = self._price_of(draft.upstream_name)
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
         response, yet_more = self._masked(draft.response)
@@ -91,7 +94,7 @@ class RecordBook:
                 "input_tokens": parsed.input_tokens,
                 "output_tokens": parsed.output_tokens,
                 "cached_tokens": parsed.cached_tokens,
-                "cost": cost_of(parsed, self._price_of(draft.upstream_name)),
+                "cost": price.cost(parsed.input_tokens, parsed.output_tokens) if price else None,
                 "ttft_ms": draft.ttft_ms,
                 "upstream_ms": draft.upstream_ms,
                 "total_ms": draft.total_ms,
@@ -134,10 +137,3 @@ def next_sequence(connection: Connection, scenario: str) -> int:
     if taken is None:
         raise NotFound(f"no scenario named `{scenario}`", hint="see `reef scenarios`")
     return int(taken) - 1
-
-
-def cost_of(parsed: Parsed, price: Price | None) -> float | None:
-    """US dollars, or None where the price or the tokens are unknown."""
-    if price is None or parsed.input_tokens is None or parsed.output_tokens is None:
-        return None
-    return (parsed.input_tokens * price.input + parsed.output_tokens * price.output) / 1e6

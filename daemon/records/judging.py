@@ -55,17 +55,14 @@ class Judge:
                 step=None,
             )
 
-    async def stored(self, receipt: str) -> list[str]:
-        """A record was stored: judge the reports that waited for it. Returns their scenarios."""
+    async def stored(self, receipt: str) -> None:
+        """A record was stored: judge the reports that waited for it."""
         query = (
-            select(pairs.c.report, pairs.c.scenario)
-            .where(pairs.c.receipt == receipt, pairs.c.state == "pending")
-            .distinct()
+            select(pairs.c.report).where(pairs.c.receipt == receipt, pairs.c.state == "pending").distinct()
         )
-        waiting = await self._store.read(lambda connection: connection.execute(query).all())
-        for report_id, _ in waiting:
+        waiting = await self._store.read(lambda connection: list(connection.execute(query).scalars()))
+        for report_id in waiting:
             await self.judge(report_id)
-        return [scenario for _, scenario in waiting]
 
     async def recover(self) -> None:
         """At start: judge what was stored and not judged. A receipt never stored is lost by now."""

@@ -53,9 +53,9 @@ def listing(connection: Connection, wanted: Filter) -> list[dict[str, Any]]:
     query = _filtered(select(records), wanted)
     if wanted.scenario is None:
         key = records.c.created_at
-        order = (key.desc(), records.c.id.desc()) if wanted.descending else (key, records.c.id)
+        order: list[Any] = [key.desc(), records.c.id.desc()] if wanted.descending else [key, records.c.id]
     else:
-        order = (records.c.sequence.desc() if wanted.descending else records.c.sequence,)
+        order = [records.c.sequence.desc() if wanted.descending else records.c.sequence]
     rows = connection.execute(query.order_by(*order).limit(wanted.limit)).mappings().all()
     return [to_wire(connection, row, payload=wanted.payload) for row in rows]
 

@@ -57,7 +57,9 @@ def by_any_name(connection: Connection, name: str, scenario: str | None) -> str:
 
 def _resolve_one(connection: Connection, book: RecordBook, scenario: str, name: str) -> list[str]:
     if (running := book.running_in(name)) is not None:
-        return [_own(name, running, scenario)]
+        _own(name, running, scenario)
+        book.awaited.add(name)
+        return [name]
     row = connection.execute(select(records).where(records.c.id == name)).mappings().first()
     if row is not None:
         _own(name, row["scenario"], scenario)

@@ -32,7 +32,7 @@ class Keeper:
             Unavailable: it is not stored and the answer must not go out.
         """
         try:
-            await self._records.append(draft)
+            await self._append(draft)
         except ReefError as error:
             log.error("record %s of scenario %s was not stored: %s", draft.id, draft.scenario, error)
             if self._on_failure == "serve":
@@ -43,6 +43,16 @@ class Keeper:
         if self._on_record is not None:
             self._on_record(draft)
         return True
+
+    def open(self, draft: Draft) -> None:
+        """The receipt of a stream goes out now; its record follows."""
+        self._records.opened(draft.id, draft.scenario)
+
+    async def _append(self, draft: Draft) -> None:
+        try:
+            await self._records.append(draft)
+        finally:
+            self._records.closed(draft.id)
 
     async def keep_anyway(self, draft: Draft) -> None:
         """Store a draft that nobody waits for; a failure is logged."""

@@ -129,7 +129,5 @@ async def _send(runtime: Runtime, request: ProviderRequest, draft: Draft) -> Non
 
 def _usage(parsed: Parsed, price: Price | None) -> Usage:
     """Tokens as reported, and what they cost where a price and both counts are known."""
-    cost = None
-    if price is not None and parsed.input_tokens is not None and parsed.output_tokens is not None:
-        cost = (parsed.input_tokens * price.input + parsed.output_tokens * price.output) / 1e6
+    cost = price.cost(parsed.input_tokens, parsed.output_tokens) if price else None
     return Usage(parsed.input_tokens, parsed.output_tokens, parsed.cached_tokens, cost)

@@ -7,6 +7,12 @@ from daemon.serving.served import Served
 
 
 class RecordAppender(Protocol):
+    def opened(self, receipt: str, scenario: str) -> None:
+        """A receipt goes out before its record is stored: a report may name it already."""
+
+    def closed(self, receipt: str) -> None:
+        """The exchange is over, stored or not."""
+
     async def append(self, draft: Draft) -> None:
         """Store an exchange; it is durable when this returns. Raises ReefError when it cannot be."""
 

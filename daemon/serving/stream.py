@@ -34,6 +34,7 @@ class Stream:
         """Write the whole stream, after `begin()`. Cancelling it ends the upstream call and records what had arrived."""
         body = aiter(self._response.body)
         try:
+            self._keeper.open(self._turn.draft)
             await begin()
             error = await self._through(body, write)
             if await self._last(error, write):

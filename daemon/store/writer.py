@@ -123,7 +123,7 @@ class Writer:
             with self._engine.connect() as connection:
                 driver = connection.connection.dbapi_connection
                 assert driver is not None
-                driver.execute(f"PRAGMA wal_checkpoint({mode})")  # type: ignore[attr-defined]
+                driver.execute(f"PRAGMA wal_checkpoint({mode})")
         except SQLAlchemyError as error:
             self.last_error = f"checkpoint: {error}"
 

@@ -1,0 +1,179 @@
+"""Opening the rooms in order, and closing them again in reverse."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+from functools import partial
+from pathlib import Path
+
+from daemon.evaluation.tasks import load_tasks
+from daemon.events import EventBus
+from daemon.growth.caller import Caller
+from daemon.growth.observer import Observer
+from daemon.growth.plugins import make_recipe
+from daemon.growth.review import Review
+from daemon.growth.rooms import Rooms as GrowthRooms
+from daemon.growth.worker import Growth
+from daemon.harness.mutations import apply
+from daemon.http.rooms import Rooms
+from daemon.records.book import RecordBook
+from daemon.records.draft import Draft
+from daemon.records.judging import Judge
+from daemon.releases.git import GitReleases
+from daemon.releases.history import History
+from daemon.runtimes.choose import Choice, choose
+from daemon.runtimes.engine.process import EngineConfig
+from daemon.runtimes.engine.runtime import Engine
+from daemon.runtimes.models import DEFAULT_MODEL, find_model, path_of
+from daemon.runtimes.router import Router
+from daemon.runtimes.upstream import HttpUpstream
+from daemon.serve import Start
+from daemon.serving.exchange import Exchange
+from daemon.serving.scenarios import Scenarios
+from daemon.settings.model import RecipeSection, Settings
+from daemon.settings.resolve import is_unconfigured, recipe_for
+from daemon.store.store import Store
+from reef.errors import NotFound
+from reef.recipe import Recipe
+from reef.runtime import Price, Runtime
+from reef.tasks import Task
+from reef.tree import HarnessTree, Mutation
+
+log = logging.getLogger("reef")
+
+
+async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
+    """Open everything; the stack closes it.
+
+    Raises:
+        ReefError: the store, the repository, an upstream or the model cannot be used.
+    """
+    settings = start.loaded.settings
+    home = start.home
+    choice = await choose(settings, os.environ)
+    router = Router(runtimes_of(choice, settings, home.logs))
+    log.info("runtime: %s", choice.why)
+    store = await asyncio.to_thread(Store.at, home.database)
+    stack.callback(store.close)
+    history = History(store, await asyncio.to_thread(GitReleases, home.releases))
+    recipes = Recipes(settings)
+    book = RecordBook(store, scrub=settings.reef.scrub, price_of=partial(_price_of, router))
+    events = EventBus()
+    scenarios = Scenarios(history, book, recipes.configured, seed_tree, settings.scenarios.create)
+    await history.recover()
+    await scenarios.load()
+    pending: set[asyncio.Task[None]] = set()
+
+    def on_record(draft: Draft) -> None:
+        task = asyncio.ensure_future(observer.recorded(draft))
+        pending.add(task)
+        task.add_done_callback(pending.discard)
+
+    exchange = Exchange(
+        router, book, scenarios, on_record_failure=settings.reef.on_record_failure, on_record=on_record
+    )
+    growth_rooms = GrowthRooms(
+        store=store,
+        history=history,
+        scenarios=scenarios,
+        router=router,
+        caller=Caller(exchange, store),
+        events=events,
+        limits=settings.growth,
+        holder=str(home.root),
+        recipe_of=recipes.of,
+        tasks_of=recipes.tasks_of,
+        step_slots=asyncio.Semaphore(settings.growth.parallel_steps),
+        episode_slots=asyncio.Semaphore(settings.growth.parallel_episodes),
+    )
+    growth = Growth(growth_rooms)
+    judge = Judge(store, book, recipes.of, events)
+    observer = Observer(store, book, judge, scenarios, growth, events)
+    await router.start()
+    stack.push_async_callback(router.close)
+    await judge.recover()
+    stack.push_async_callback(growth.stop)
+    for name in scenarios.names():
+        growth.watch(scenarios.get(name))
+    scenarios.on_created.append(growth.watch)
+    return Rooms(
+        settings=settings,
+        home=str(home.root),
+        url=url,
+        started_at=start.started_at,
+        why=choice.why,
+        unconfigured=is_unconfigured(settings),
+        store=store,
+        book=book,
+        history=history,
+        scenarios=scenarios,
+        router=router,
+        exchange=exchange,
+        observer=observer,
+        growth=growth,
+        review=Review(growth_rooms),
+        events=events,
+        recipe_of=recipes.of,
+        tasks_of=recipes.tasks_of,
+    )
+
+
+def runtimes_of(choice: Choice, settings: Settings, logs: Path) -> list[Runtime]:
+    """The runtimes that were chosen, the most wanted first.
+
+    Raises:
+        ConfigError: an upstream's address or key variable is wrong.
+        NotFound: the model is not there.
+    """
+    runtimes: list[Runtime] = [HttpUpstream(section, os.environ) for section in choice.upstreams]
+    if choice.model_path is not None:
+        path = find_model(choice.model_path)
+    elif choice.embedded:
+        path = path_of(DEFAULT_MODEL)
+        if not path.is_file():
+            raise NotFound(
+                "no upstream is configured or found, and the embedded model is not here yet",
+                hint="name an upstream: --upstream URL; or fetch the model (98 MB): reef models add smollm2",
+            )
+    else:
+        return runtimes
+    engine = settings.engine
+    config = EngineConfig(path.stem, path, engine.context, engine.parallel, engine.threads)
+    return [*runtimes, Engine(config, logs)]
+
+
+class Recipes:
+    """The configured recipes and their tasks, by scenario."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._made: dict[str, Recipe] = {}
+
+    def configured(self, scenario: str) -> tuple[str, RecipeSection]:
+        return recipe_for(self._settings, scenario)
+
+    def of(self, scenario: str) -> Recipe:
+        name, section = self.configured(scenario)
+        if (recipe := self._made.get(name)) is None:
+            recipe = self._made[name] = make_recipe(section.use, section.options())
+        return recipe
+
+    def tasks_of(self, scenario: str) -> Sequence[Task]:
+        """The scenario's tasks, read anew: a user adds tasks while the daemon runs."""
+        _, section = self.configured(scenario)
+        return load_tasks(section.tasks) if section.tasks is not None else ()
+
+
+def seed_tree(section: RecipeSection) -> HarnessTree:
+    """The tree that a new scenario starts with."""
+    seeds = [
+        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)  # type: ignore[arg-type]
+        for entry in section.seed
+    ]
+    return apply(HarnessTree(), seeds)
+
+
+def _price_of(router: Router, upstream: str | None) -> Price | None:
+    return next((runtime.price for runtime in router.runtimes if runtime.name == upstream), None)
