@@ -1,14 +1,17 @@
 """What a step hands to its recipe: the tree, the batch, the tasks, a model to ask, and checks."""
 
-from collections.abc import Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from daemon.evaluation.evaluators import load_evaluator
 from daemon.evaluation.tasks import is_gate_prompt
 from daemon.growth.caller import Caller
 from daemon.growth.episodes import ChatEpisodes
 from daemon.harness.mutations import check
 from daemon.harness.render import chat_prefix
+from daemon.serving.served import Served
 from reef.errors import Invalid, Refused
 from reef.feedback import BatchUnit, Message
 from reef.recipe import Budget, Completion, PastStep
@@ -30,9 +33,10 @@ class Context:
     budget: Budget
     tried: frozenset[str]
     all_tasks: Sequence[Task]
-    kinds: frozenset[EntryKind]
+    kinds: Collection[EntryKind]
     leak_texts: Sequence[str]
     caller: Caller
+    episode_slots: asyncio.Semaphore
     model: str | None
     is_cancelled: Callable[[], bool]
     notes: list[str] = field(default_factory=list)
@@ -54,15 +58,16 @@ class Context:
         max_tokens: int = 1024,
         temperature: float = 0.0,
     ) -> Completion:
-        answer, _ = await self.caller.ask(
-            self.scenario,
-            self.step,
-            messages,
-            model=self.model,
-            schema=schema,
-            max_tokens=max_tokens,
-            temperature=temperature,
-        )
+        async with self.episode_slots:
+            answer, _ = await self.caller.ask(
+                self.scenario,
+                self.step,
+                messages,
+                model=self.model,
+                schema=schema,
+                max_tokens=max_tokens,
+                temperature=temperature,
+            )
         return answer
 
     async def evaluate(self, tree: HarnessTree, split: Split) -> Sequence[TaskScore]:
@@ -72,14 +77,15 @@ class Context:
             self.caller,
             self.scenario,
             self.step,
-            {"candidate": chat_prefix(tree)},
+            {"candidate": Served(self.scenario, "", "", chat_prefix(tree))},
             self.model,
             temperature=0.0,
         )
         scores = []
         for task in self.tasks(split):
-            episode = await runner.run(task, "candidate", 0)
-            grade = await runner.grade(episode)
+            async with self.episode_slots:
+                episode = await runner.run(task, "candidate", 0)
+            grade = await load_evaluator(task).grade(episode)
             scores.append(TaskScore(task, grade.score, (episode.answer,), grade.why))
         return scores
 

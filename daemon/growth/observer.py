@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.evaluation.gate import MIN_UNITS
+from daemon.evaluation.sign_test import MIN_DECIDED
 from daemon.events import EventBus
 from daemon.growth.worker import Growth
 from daemon.records.book import RecordBook
@@ -15,7 +15,7 @@ from daemon.store.store import Store
 from reef.ids import DEFAULT_SCENARIO
 
 GATE_HINT = (
-    f"an automatic gate needs at least {MIN_UNITS} gate tasks; `reef init` writes a reef.toml and a "
+    f"an automatic gate needs at least {MIN_DECIDED} gate tasks; `reef init` writes a reef.toml and a "
     "tasks.toml to start from. Until then candidates wait in `reef pending`"
 )
 
@@ -85,6 +85,6 @@ class Observer:
 
 def gate_hint(unconfigured: bool, gate_tasks: int) -> dict[str, Any]:
     """The line that tells why candidates wait for a person, where they do."""
-    if not unconfigured and gate_tasks >= MIN_UNITS:
+    if not unconfigured and gate_tasks >= MIN_DECIDED:
         return {}
     return {"hint": GATE_HINT}

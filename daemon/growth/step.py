@@ -1,15 +1,17 @@
 """One step, from its batch to a decision. Each state's result is written before the next begins."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 from typing import Any
 
 from sqlalchemy import RowMapping
 
-from daemon.evaluation.comparison import compare
-from daemon.evaluation.gate import Decision, leak_texts, needs_person
+from daemon.evaluation.comparison import Stopped, compare
+from daemon.evaluation.gate import load_policy
+from daemon.evaluation.scores import Decision
+from daemon.evaluation.tasks import leaks
 from daemon.growth import budget, candidate, steps
 from daemon.growth.context import Context
 from daemon.growth.episodes import ChatEpisodes, EpisodeRows, copy_key
@@ -32,10 +34,8 @@ from reef.tree import HarnessTree, Proposal
 
 MAX_RESTARTS = 3
 APPROVED = "approved"
-
-
-class Cancelled(Exception):
-    """The daemon is stopping; the step goes on at the next start."""
+PROPOSER_CALLS = 3
+"""Model calls assumed for a proposer that asks one: an answer and two tries at mending it."""
 
 
 @dataclass(slots=True)
@@ -57,7 +57,7 @@ class StepRun:
                 if "took over" in error.message:
                     raise
                 await self._start_over(error)
-            except Cancelled:
+            except Stopped:
                 return
             except ReefError as error:
                 await self._finish("error", f"it could not be finished: {error.message}", error=error)
@@ -77,18 +77,17 @@ class StepRun:
             return
         row = await self._row()
         decision = await self._evaluate(row, tasks)
-        if decision is None:
-            return
-        await self._decide(await self._row(), decision)
+        await self._decide(row, decision)
 
     # -- queued
 
-    async def _affordable(self, row: RowMapping, recipe: Recipe, tasks: list[Task]) -> bool:
+    async def _affordable(self, row: RowMapping, recipe: Recipe, tasks: Sequence[Task]) -> bool:
         """Whether the step may spend what it is expected to; else it waits for a person."""
         gate = self.scenario.section.gate
-        pairs = 0 if needs_person(gate, tasks) else gate.budget_pairs
-        calls = 2 * pairs + (2 if recipe.needs_model() else 0)
-        price = self.rooms.router.own_price()
+        plan = load_policy(gate).plan(tasks, seed=self.seed, copies=gate.temperature == 0)
+        episodes = 2 * plan.repeats * sum(len(unit.tasks) for unit in plan.units())
+        calls = episodes + (PROPOSER_CALLS if recipe.needs_model() else 0)
+        price = self.rooms.router.own(self.scenario.section.model).price if calls else None
         expected = budget.estimate(calls=calls, input_tokens=None, max_tokens=gate.max_tokens, price=price)
         await self._save("queued", notes=[f"expected: {expected.sentence()}"] if calls else [])
         if expected.usd is None or row["waits_for"] == APPROVED:
@@ -105,7 +104,9 @@ class StepRun:
 
     # -- proposing
 
-    async def _propose(self, row: RowMapping, recipe: Recipe, tasks: list[Task], base: HarnessTree) -> bool:
+    async def _propose(
+        self, row: RowMapping, recipe: Recipe, tasks: Sequence[Task], base: HarnessTree
+    ) -> bool:
         context = await self._context(row, tasks, base)
         proposal = await recipe.propose(context)
         notes = load(row["notes"], []) + context.notes
@@ -140,7 +141,7 @@ class StepRun:
         await self._save("evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told)
         return True
 
-    async def _context(self, row: RowMapping, tasks: list[Task], base: HarnessTree) -> Context:
+    async def _context(self, row: RowMapping, tasks: Sequence[Task], base: HarnessTree) -> Context:
         read = self.rooms.store.read
         batch = await read(lambda connection: load_batch(connection, load(row["batch"])))
         spent = await read(budget.spent_today)
@@ -156,8 +157,9 @@ class StepRun:
             tried=await read(lambda connection: steps.tried_proposers(connection, row)),
             all_tasks=tasks,
             kinds=adapter(self.scenario.section.adapter).kinds,
-            leak_texts=leak_texts(tasks),
+            leak_texts=leaks(tasks),
             caller=self.rooms.caller,
+            episode_slots=self.rooms.episode_slots,
             model=self._model(batch),
             is_cancelled=self.stopping,
         )
@@ -182,13 +184,8 @@ class StepRun:
 
     # -- evaluating
 
-    async def _evaluate(self, row: RowMapping, tasks: list[Task]) -> Decision | None:
-        """The gate's decision, or None when a person has to decide."""
-        gate_tasks = [task for task in tasks if task.split == "gate"]
+    async def _evaluate(self, row: RowMapping, tasks: Sequence[Task]) -> Decision:
         gate = self.scenario.section.gate
-        if why := needs_person(gate, tasks):
-            await self._wait_for_review(row, why, None)
-            return None
         batch = await self.rooms.store.read(lambda connection: load_batch(connection, load(row["batch"])))
         model = self._model(batch)
         runner = ChatEpisodes(
@@ -200,50 +197,61 @@ class StepRun:
             temperature=gate.temperature,
             max_tokens=gate.max_tokens,
         )
-        keys: dict[tuple[str, Side], bytes] = {}
-        engine = self.rooms.router.own_copy_key()
-        if gate.temperature == 0 and engine is not None:
-            for task in gate_tasks:
-                for side, content_id in (
-                    ("candidate", row["content_id"]),
-                    ("current", row["base_content_id"]),
-                ):
-                    keys[(task.id, side)] = copy_key(  # type: ignore[index]
-                        task, content_id, f"{engine}:{model}", max_tokens=gate.max_tokens
-                    )
         decision = await compare(
-            tasks=gate_tasks,
+            tasks=tasks,
             gate=gate,
             seed=self.seed,
             copies=gate.temperature == 0,
             run=runner,
-            log=EpisodeRows(self.rooms.store, self.lease, self.step, keys),
-            parallel=self.rooms.limits.parallel_episodes,
+            log=EpisodeRows(self.rooms.store, self.lease, self.step, self._copy_keys(row, tasks, model)),
+            limit=self.rooms.episode_slots,
             on_progress=self._progress,
             cancelled=self.stopping,
         )
-        if decision is None:
-            raise Cancelled
-        await self._save("deciding", metrics=decision.metrics | {"published": False})
-        return decision
+        metrics = dict(decision.metrics) | {"published": False}
+        metrics["evidence"] |= {"adapter": self.scenario.section.adapter, "model": model}
+        await self._save("deciding", metrics=metrics)
+        return replace(decision, metrics=metrics)
+
+    def _copy_keys(
+        self, row: RowMapping, tasks: Sequence[Task], model: str | None
+    ) -> dict[tuple[str, Side], bytes]:
+        """Names for runs that are copies of equal ones; none where two equal runs may differ."""
+        gate = self.scenario.section.gate
+        engine = self.rooms.router.own(model).copy_key()
+        if gate.temperature != 0 or engine is None:
+            return {}
+        contents: tuple[tuple[Side, str], ...] = (
+            ("candidate", row["content_id"]),
+            ("current", row["base_content_id"]),
+        )
+        return {
+            (task.id, side): copy_key(task, content, f"{engine}:{model}", max_tokens=gate.max_tokens)
+            for task in tasks
+            if task.split == "gate"
+            for side, content in contents
+        }
 
     async def _sides(self, row: RowMapping) -> dict[Side, Served]:
-        sides: dict[Side, Served] = {}
-        for side, release, content in (
-            ("candidate", row["candidate_id"], row["content_id"]),
-            ("current", row["base_release_id"], row["base_content_id"]),
-        ):
-            prefix = chat_prefix(await self.rooms.scenarios.tree(content))
-            sides[side] = Served(self.scenario.name, release, content, prefix)  # type: ignore[index]
-        return sides
+        async def side(release_id: str, content_id: str) -> Served:
+            prefix = chat_prefix(await self.rooms.scenarios.tree(content_id))
+            return Served(self.scenario.name, release_id, content_id, prefix)
 
-    def _progress(self, event: dict[str, Any]) -> None:
-        self.rooms.events.publish("episode", self.scenario.name, step=self.step, **event)
+        return {
+            "candidate": await side(row["candidate_id"], row["content_id"]),
+            "current": await side(row["base_release_id"], row["base_content_id"]),
+        }
+
+    def _progress(self, done: int, total: int) -> None:
+        self.rooms.events.publish("episode", self.scenario.name, step=self.step, done=done, total=total)
 
     # -- deciding and committing
 
     async def _decide(self, row: RowMapping, decision: Decision) -> None:
-        metrics = decision.metrics
+        metrics = dict(decision.metrics)
+        if decision.for_person:
+            await self._wait_for_review(row, decision.sentence, None)
+            return
         if decision.outcome != "select":
             await self._finish(decision.outcome, decision.sentence, metrics=metrics | {"published": False})
             return

@@ -44,7 +44,7 @@ async def harness(request: Request) -> JSONResponse:
             "content_id": content_id,
             "files": dict(rendered.files),
             "entries": entries,
-            "skipped": list(rendered.skipped),
+            "skipped": [{"id": skipped.id, "why": skipped.why} for skipped in rendered.skipped],
             "evaluation": row["metrics"] if row else None,
             "requires": list(tree.requires),
         }
@@ -52,7 +52,7 @@ async def harness(request: Request) -> JSONResponse:
 
 
 async def listing(_request: Request) -> JSONResponse:
-    return JSONResponse({"adapters": [descriptor.to_wire() for descriptor in adapters()]})
+    return JSONResponse({"adapters": [descriptor.to_wire() for descriptor in adapters().values()]})
 
 
 routes = [Route("/reef/harness", harness), Route("/reef/harness/adapters", listing)]

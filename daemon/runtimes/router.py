@@ -29,15 +29,20 @@ class Router:
             )
         return next((runtime for runtime in able if model and runtime.model == model), able[0])
 
-    def own(self) -> Runtime:
-        """The runtime that Reef itself asks: the first with a model.
+    def own(self, model: str | None = None) -> Runtime:
+        """The runtime that Reef itself asks: the one configured for `model`, else the first with a model,
+        else (when `model` is given) the first.
 
         Raises:
             Unsupported: none names a model.
         """
-        for runtime in self.runtimes:
-            if runtime.model:
+        named = [runtime for runtime in self.runtimes if runtime.model]
+        for runtime in named:
+            if runtime.model == model:
                 return runtime
+        able = named or (self.runtimes if model else ())
+        if able:
+            return able[0]
         raise Unsupported(
             "no upstream names a model for Reef's own calls",
             hint='set model = "..." in an [[upstream]], or start with --model NAME',

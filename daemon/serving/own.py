@@ -61,7 +61,7 @@ class OwnCalls:
             Unavailable: not now (loading), or the record could not be stored.
             Unsupported: no runtime has a model.
         """
-        runtime = self._router.own()
+        runtime = self._router.own(model)
         dialect = next(dialect for dialect in DIALECTS if runtime.speaks(dialect))
         codec = codec_for(dialect)
         model = model or runtime.model
