@@ -1,5 +1,7 @@
 """/reef/report and /reef/reports: feedback in, verdicts out."""
 
+from typing import Any
+
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
@@ -17,7 +19,7 @@ async def report(request: Request) -> JSONResponse:
     here = rooms(request)
     intake = parse(await json_body(request))
     report_id, scenario = await here.observer.report(intake, scenario_header(request))
-    answer = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
+    answer: dict[str, Any] = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
     if intake.ignored:
         answer["ignored"] = list(intake.ignored)
     gate_tasks = sum(task.split == "gate" for task in here.tasks_of(scenario))

@@ -1,0 +1,54 @@
+"""Migrations: from nothing, twice, and from the future."""
+
+import re
+from pathlib import Path
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import text
+
+from daemon.store import migrate
+from daemon.store.engine import sqlite_url, writer_engine
+from daemon.store.schema import metadata
+from daemon.store.store import Store
+from reef.errors import Unavailable
+
+VERSIONS = Path(migrate.__file__).parent / "migrations" / "versions"
+
+
+def test_the_migrations_make_the_schema(tmp_path: Path) -> None:
+    Store.at(tmp_path / "reef.db").close()
+    engine = writer_engine(sqlite_url(tmp_path / "reef.db"))
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection)
+        assert compare_metadata(context, metadata) == []
+        assert connection.execute(text("PRAGMA auto_vacuum")).scalar() == 2
+    engine.dispose()
+
+
+def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
+    def schema() -> list[tuple[object, ...]]:
+        store = Store.at(tmp_path / "reef.db")
+        query = text("SELECT type, name, sql FROM sqlite_master ORDER BY name")
+        found = store.read_now(lambda connection: [tuple(row) for row in connection.execute(query)])
+        store.close()
+        return found
+
+    assert schema() == schema()
+
+
+def test_the_revision_is_the_newest_file() -> None:
+    found = [re.search(r'^revision = "(\d+)"', file.read_text(), re.M)[1] for file in VERSIONS.glob("m*.py")]
+    assert max(found) == migrate.REVISION
+
+
+def test_a_newer_database_is_refused(tmp_path: Path) -> None:
+    store = Store.at(tmp_path / "reef.db")
+    store.writer.submit(
+        lambda connection: connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    ).result(10)
+    store.close()
+    with pytest.raises(Unavailable, match="newer than") as caught:
+        Store.at(tmp_path / "reef.db")
+    assert "REEF_HOME" in caught.value.hint

@@ -1,0 +1,105 @@
+"""The writer groups what waits into one commit; each caller is answered for itself."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, event, text
+
+from daemon.store.store import Store
+from reef.errors import Unavailable
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    opened = Store.at(tmp_path / "reef.db")
+    yield opened
+    opened.close()
+
+
+def put(connection: Connection, tag: str) -> str:
+    connection.execute(text("INSERT INTO tags VALUES ('s', :tag, 'r')"), {"tag": tag})
+    return tag
+
+
+def tags(store: Store) -> list[str]:
+    return store.read_now(
+        lambda connection: list(connection.execute(text("SELECT tag FROM tags ORDER BY tag")).scalars())
+    )
+
+
+def test_what_waits_shares_a_commit(store: Store) -> None:
+    commits = 0
+
+    def count(_connection: object) -> None:
+        nonlocal commits
+        commits += 1
+
+    event.listen(store.writer._engine, "commit", count)
+    gate = threading.Event()
+    first = store.writer.submit(lambda _connection: gate.wait(10))
+    waiting = [store.writer.submit(lambda connection, n=n: put(connection, f"t{n:02}")) for n in range(20)]
+    gate.set()
+    assert [future.result(10) for future in waiting] == [f"t{n:02}" for n in range(20)]
+    assert first.result(10)
+    assert commits <= 3
+    assert len(tags(store)) == 20
+
+
+def test_one_that_fails_takes_nothing_else_with_it(store: Store) -> None:
+    def fail(connection: Connection) -> None:
+        put(connection, "lost")
+        raise ValueError("no")
+
+    async def all_at_once() -> list[object]:
+        jobs = [
+            store.write(lambda connection: put(connection, "a")),
+            store.write(fail),
+            store.write(lambda connection: put(connection, "b")),
+        ]
+        return await asyncio.gather(*jobs, return_exceptions=True)
+
+    first, second, third = asyncio.run(all_at_once())
+    assert (first, third) == ("a", "b")
+    assert isinstance(second, ValueError)
+    assert tags(store) == ["a", "b"]
+
+
+def test_what_was_acknowledged_is_there_after_reopening(tmp_path: Path) -> None:
+    store = Store.at(tmp_path / "reef.db")
+    store.writer.submit(lambda connection: put(connection, "kept")).result(10)
+    store.close()
+    again = Store.at(tmp_path / "reef.db")
+    assert tags(again) == ["kept"]
+    again.close()
+
+
+def test_a_closed_store_refuses(store: Store) -> None:
+    store.close()
+    with pytest.raises(Unavailable, match="closed"):
+        store.writer.submit(lambda connection: put(connection, "late")).result(10)
+
+
+def test_a_reader_cannot_write(store: Store) -> None:
+    with pytest.raises(Unavailable, match="cannot be read"):
+        store.read_now(lambda connection: put(connection, "sneaky"))
+
+
+def test_a_full_disk_is_said_and_is_over_when_there_is_room(tmp_path: Path) -> None:
+    store = Store.at(tmp_path / "reef.db")
+    limit = "PRAGMA max_page_count=%d"
+
+    def resize(pages: int) -> None:
+        with store._writing.connect() as connection:
+            connection.connection.dbapi_connection.execute(limit % pages)
+
+    pages = store.read_now(lambda connection: connection.execute(text("PRAGMA page_count")).scalar())
+    resize(pages + 1)
+    with pytest.raises(Unavailable, match="full") as caught:
+        store.writer.submit(lambda connection: put(connection, "x" * 100_000)).result(10)
+    assert "disk space" in caught.value.hint
+    resize(1_000_000)
+    store.writer.submit(lambda connection: put(connection, "fits")).result(10)
+    assert tags(store) == ["fits"]
+    store.close()
