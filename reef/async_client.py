@@ -45,8 +45,11 @@ class AsyncClient:
         self.token = token or (address.token if address else token_for(self.url, home or find_home()))
         self.scenario = scenario
         self.timeout_s = timeout_s
+        at = urlsplit(self.url)
         self._http = httpx.AsyncClient(
-            trust_env=not is_loopback(urlsplit(self.url).hostname or ""), timeout=timeout_s
+            trust_env=not is_loopback(at.hostname or ""),
+            verify=at.scheme == "https",  # without TLS there are no certificates to load
+            timeout=timeout_s,
         )
 
     @classmethod

@@ -1,13 +1,14 @@
 """Where a Reef lives on this machine, and how a client finds its daemon.
 
-Owns: finding the home and the project file, reading `daemon.json` and the token, asking whether a
-daemon holds the home. Does not own: making any of these (`daemon.settings`). Standard library only,
-because every command of `reef` loads it.
+Owns: finding the home and the project file, making the folder, reading `daemon.json` and the token, asking
+whether a daemon holds the home. Does not own: what the daemon writes there (`daemon.settings`). Standard
+library only, because every command of `reef` loads it.
 
 A home is `REEF_HOME`, else `.reef/` beside a `reef.toml` found upwards from the working folder, else
 `~/.reef`.
 """
 
+import errno
 import fcntl
 import json
 import os
@@ -67,6 +68,32 @@ def find_home(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) 
     if project is None or project.parent == default:
         return default
     return project.parent if project.parent.name == ".reef" else project.parent / ".reef"
+
+
+def make_home(home: Path) -> None:
+    """Make the folder (mode 0700) and its `logs/`; what is there already stays.
+
+    Raises:
+        ReefError: it cannot be written to.
+    """
+    try:
+        home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        (home / "logs").mkdir(mode=0o700, exist_ok=True)
+        ignore = home / ".gitignore"  # a home may lie inside a project's work tree
+        if not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+    except OSError as error:
+        raise unwritable(home, error) from error
+    if not os.access(home, os.W_OK | os.X_OK):
+        raise unwritable(home, PermissionError(errno.EACCES, "Permission denied"))
+
+
+def unwritable(home: Path, error: OSError) -> ReefError:
+    """The error for a home, or a folder in it, that refuses to be written to."""
+    return ReefError(
+        f"the home {home} cannot be written\n{error.strerror or error}",
+        hint="make it writable, or set REEF_HOME to a folder that is",
+    )
 
 
 def is_running(home: Path) -> bool:

@@ -5,7 +5,6 @@ wrapper's) or what an exchange is (`daemon.serving`).
 """
 
 import asyncio
-import contextlib
 import re
 from collections.abc import MutableMapping
 from dataclasses import dataclass
@@ -115,8 +114,6 @@ class InferenceApp:
         finally:
             call.settled = True
             watch.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await watch
 
     async def _other(self, method: str, path: str, headers: list[Header]) -> Answer:
         named = dict(headers)

@@ -31,7 +31,10 @@ class Stream:
         self._tail = StreamTail(turn.codec)
 
     async def pump(self, begin: Begin, write: Write) -> None:
-        """Write the whole stream, after `begin()`. Cancelling it ends the upstream call and records what had arrived."""
+        """Write the whole stream, after `begin()`.
+
+        Cancelling it ends the upstream call and records what had arrived.
+        """
         body = aiter(self._response.body)
         try:
             self._keeper.open(self._turn.draft)

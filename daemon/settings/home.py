@@ -8,8 +8,7 @@ import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reef.errors import ReefError
-from reef.home import DaemonInfo, find_home
+from reef.home import DaemonInfo, find_home, make_home, unwritable
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,16 +72,7 @@ class Home:
         Raises:
             ReefError: it cannot be written to.
         """
-        try:
-            self.root.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self.logs.mkdir(mode=0o700, exist_ok=True)
-            ignore = self.root / ".gitignore"  # a home may lie inside a project's work tree
-            if not ignore.exists():
-                ignore.write_text("*\n", "utf-8")
-        except OSError as error:
-            raise _unwritable(self.root, error) from error
-        if not os.access(self.root, os.W_OK | os.X_OK):
-            raise _unwritable(self.root, PermissionError(13, "Permission denied"))
+        make_home(self.root)
 
     def write_daemon(self, info: DaemonInfo) -> None:
         """Publish where the daemon answers; a reader sees the old file or the new one, never half."""
@@ -108,11 +98,4 @@ def write_atomically(path: Path, text: str, *, mode: int) -> None:
             os.fsync(file.fileno())
         draft.replace(path)
     except OSError as error:
-        raise _unwritable(path.parent, error) from error
-
-
-def _unwritable(folder: Path, error: OSError) -> ReefError:
-    return ReefError(
-        f"the home {folder} cannot be written\n{error.strerror or error}",
-        hint="make it writable, or set REEF_HOME to a folder that is",
-    )
+        raise unwritable(path.parent, error) from error

@@ -33,7 +33,7 @@ def assemble(body: bytes) -> Json | None:
 
 def _merge_choice(choice: Json, part: Json) -> None:
     for key, value in part.items():
-        if key in {"index", "delta"} or value is None:
+        if key in {"index", "delta", "message"} or value is None:
             continue
         if key == "logprobs" and isinstance(value, dict):
             _merge(choice.setdefault("logprobs", {}), value)

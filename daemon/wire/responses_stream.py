@@ -3,7 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
-from daemon.wire.values import Json, load_object, mapping
+from daemon.wire.values import Json, load_object, mapping, string
 
 _LAST = {"response.completed", "response.incomplete", "response.failed"}
 
@@ -18,7 +18,7 @@ def assemble(body: bytes) -> Json | None:
         item = load_object(sse.data(event))
         if item is None:
             continue
-        kind = item.get("type")
+        kind = string(item.get("type"))
         index = item.get("output_index")
         index = index if isinstance(index, int) else 0
         response = mapping(item.get("response"))

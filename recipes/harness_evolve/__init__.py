@@ -1,0 +1,84 @@
+"""`harness_evolve`: grow the harness (rules and worked examples) from feedback.
+
+Owns: which reports are lessons, and in which order its proposers are asked. Each proposer is a file:
+`feedback`, `demonstrations` (neither calls a model) and `reflect` (does). To add one: a file with an
+async `propose(context, options)`, and its name in `PROPOSERS`.
+"""
+
+from collections.abc import Awaitable, Callable
+from typing import ClassVar
+
+from recipes.harness_evolve import demonstrations, feedback, reflect
+from recipes.harness_evolve.options import EvolveOptions, ProposerName, is_well_scored
+from reef.feedback import Exchange, Report, Verdict
+from reef.recipe import Recipe, RecipeOptions, StepContext, Surface
+from reef.tree import Proposal
+
+PROPOSERS: dict[ProposerName, Callable[[StepContext, EvolveOptions], Awaitable[Proposal | None]]] = {
+    "feedback": feedback.propose,
+    "demonstrations": demonstrations.propose,
+    "reflect": reflect.propose,
+}
+
+
+class HarnessEvolve(Recipe):
+    """Turns reports into changes of the harness, one candidate a step."""
+
+    summary = "grows rules and worked examples from feedback"
+    surface: ClassVar[Surface] = "harness"
+    Options: ClassVar[type[RecipeOptions]] = EvolveOptions
+
+    options: EvolveOptions
+
+    def needs_model(self) -> bool:
+        return "reflect" in self.options.proposers
+
+    def judge(self, report: Report, exchange: Exchange) -> Verdict:
+        """A lesson is a bad score, words, a correction or (for demonstrations) a good score."""
+        options = self.options
+        if report.score is not None and report.score <= options.max_score:
+            return Verdict("train")
+        if "demonstrations" in options.proposers and (report.correction or is_well_scored(report, options)):
+            return Verdict("train")
+        if (report.text or report.correction) and not is_well_scored(report, options):
+            return Verdict("train")
+        return Verdict("never", "score_not_a_lesson", self._why_not(report))
+
+    async def propose(self, context: StepContext) -> Proposal | None:
+        """The first proposal that a proposer brings and that was not turned down before."""
+        for name in self.options.proposers:
+            if name in context.tried or context.cancelled():
+                continue
+            proposal = await PROPOSERS[name](context, self.options)
+            if proposal is None:
+                context.note(f"{name}: nothing to propose")
+            elif reason := _turned_down(context, proposal):
+                context.note(f"{name}: {reason}")
+            else:
+                return proposal
+        return None
+
+    def _why_not(self, report: Report) -> str:
+        options = self.options
+        if report.score is None:
+            return "it has neither a score nor feedback in words"
+        if is_well_scored(report, options):
+            return f"score {report.score:g} would be an example, but the proposers have no `demonstrations`"
+        return (
+            f"score {report.score:g} is above {options.max_score:g} (a lesson) and below "
+            f"{options.min_score:g} (an example), and there is no feedback in words"
+        )
+
+
+def _turned_down(context: StepContext, proposal: Proposal) -> str:
+    """Why the same changes are not tried again on the same content, or an empty string."""
+    wanted = [mutation.to_wire() for mutation in proposal.mutations]
+    for past in context.history:
+        same = past.base_content_id == context.content_id and wanted == [
+            one.to_wire() for one in past.mutations
+        ]
+        if same and past.outcome == "reject":
+            return f"step {past.step} proposed the same and it was rejected"
+        if same and past.outcome == "inconclusive" and len(context.tasks("gate")) <= past.gate_tasks:
+            return f"step {past.step} proposed the same; more gate tasks are needed to decide"
+    return ""

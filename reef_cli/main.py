@@ -1,0 +1,70 @@
+"""`reef`: run one command, and turn what goes wrong into lines for people and an exit code for scripts."""
+
+import sys
+import traceback
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import reef
+from reef._plain import error_text
+from reef.errors import ReefError
+from reef.home import find_home
+from reef_cli.exits import Exit, exit_for
+from reef_cli.lazy import LazyGroup
+from reef_cli.output import out, say
+
+app = typer.Typer(
+    cls=LazyGroup,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        out(reef.__version__)
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Reef makes your agent better while it works: serve, observe, grow, commit."""
+    if context.invoked_subcommand is None:
+        out(context.get_help())
+
+
+def main(words: Sequence[str] | None = None) -> None:
+    """The `reef` command. Always ends by SystemExit."""
+    command = typer.main.get_command(app)
+    try:
+        command.main(args=None if words is None else list(words), prog_name="reef")
+    except ReefError as error:
+        say(error_text(error))
+        sys.exit(exit_for(error))
+    except Exception as error:
+        say(f"error: a bug in Reef: {type(error).__name__}: {error}")
+        say(f"hint: please report it with {_write_trace()}")
+        sys.exit(Exit.BUG)
+
+
+def _write_trace() -> str:
+    """Keep the traceback beside the daemon's log. Returns where, or the traceback itself."""
+    trace = traceback.format_exc()
+    file: Path = find_home() / "logs" / "cli.log"
+    try:
+        file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with file.open("a", encoding="utf-8") as log:
+            log.write(trace + "\n")
+    except OSError:
+        return trace
+    return str(file)

@@ -1,0 +1,1 @@
+"""What a person reads: pure functions from the daemon's answers to text, for 80 columns, without colour."""

@@ -1,0 +1,82 @@
+"""The daemon's state in lines."""
+
+from typing import Any
+
+from reef_cli.render.text import count, fields, short, size, table, when
+
+
+def status(data: dict[str, Any]) -> str:
+    """`GET /reef/status` for a person."""
+    head = f"reef {data['version']} serves at {data['url']}"
+    storage = data.get("storage") or {}
+    about = fields(
+        [
+            ("process", f"{data['pid']}, since {when(data.get('started_at'))}"),
+            ("home", data["home"]),
+            *(("runtime", line) for line in runtimes(data.get("serving") or {})),
+            ("storage", _storage(storage)),
+        ]
+    )
+    parts = [head, about]
+    if error := data.get("error"):
+        parts.append(
+            f"last error ({when(error.get('at'))}): {error['message']}\nhint: {error.get('hint', '')}"
+        )
+    if rows := data.get("scenarios"):
+        lines = [scenario_row(name, row) for name, row in rows.items()]
+        parts.append(table(("SCENARIO", "RECIPE", "RELEASE", "BATCH", "NOW"), lines))
+    else:
+        parts.append("no scenario yet: the first request makes one")
+    return "\n\n".join(parts)
+
+
+def runtimes(serving: dict[str, Any]) -> list[str]:
+    """One line for each upstream, and why it was chosen."""
+    lines = []
+    for upstream in serving.get("upstreams") or []:
+        model = upstream.get("model") or "the model a request names"
+        why = upstream.get("why") or ""
+        lines.append(
+            f"{upstream['name']} ({upstream['kind']}, {upstream['state']}): {model} at {upstream['url']}"
+            + (f", because {why}" if why else "")
+        )
+    if why := serving.get("why"):
+        lines.append(f"chosen because {why}")
+    return lines
+
+
+def scenario_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
+    """One scenario as the cells of the status table."""
+    batch = row.get("batch") or {}
+    have = f"{batch['have']}/{batch['need']}" if batch else "-"
+    return (name, str(row.get("recipe") or "-"), short(row.get("release_id")), have, _now(row))
+
+
+def _now(row: dict[str, Any]) -> str:
+    doing = []
+    if step := row.get("step"):
+        progress = f" {step['done']}/{step['total']}" if step.get("total") else ""
+        doing.append(f"step {step['step']} {step['state']}{progress}")
+    if waiting := row.get("pending_reviews"):
+        amount = waiting if isinstance(waiting, int) else len(waiting)
+        doing.append(f"{amount} for review: `reef pending`")
+    if instructions := row.get("pending_instructions"):
+        amount = instructions if isinstance(instructions, int) else len(instructions)
+        doing.append(count(amount, "instruction"))
+    return ", ".join(doing) or "idle"
+
+
+def _storage(storage: dict[str, Any]) -> str:
+    if not storage:
+        return ""
+    writable = "" if storage.get("writable", True) else ", NOT WRITABLE"
+    records = count(storage.get("records") or 0, "record")
+    return f"{storage.get('kind')}, {size(storage.get('bytes') or 0)}, {records}{writable}"
+
+
+def up(data: dict[str, Any]) -> str:
+    """What `reef up` prints: where it serves, from which home, by which runtime and why."""
+    lines = [("home", str(data["home"]))]
+    lines += [("runtime", line) for line in runtimes(data.get("runtime") or {})]
+    lines.append(("next", 'eval "$(reef env)"'))
+    return f"reef serves at {data['url']}\n{fields(lines)}"
