@@ -41,6 +41,22 @@ class PastStep:
     gate_tasks: int
 
 
+def turned_down(
+    mutations: Sequence[Mutation], content_id: str, gate_tasks: int, history: Sequence[PastStep]
+) -> PastStep | None:
+    """The earlier step that makes another try of the same changes on the same content pointless.
+
+    One that rejected them; or one that found too little evidence, unless the gate split has grown since.
+    """
+    wanted = [mutation.to_wire() for mutation in mutations]
+    for past in history:
+        if past.base_content_id != content_id or wanted != [one.to_wire() for one in past.mutations]:
+            continue
+        if past.outcome == "reject" or (past.outcome == "inconclusive" and past.gate_tasks >= gate_tasks):
+            return past
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Budget:
     """What a step may still spend: US dollars (None: no price is known) and model calls."""

@@ -28,7 +28,7 @@ from daemon.store.codec import load
 from daemon.store.schema import episodes as episode_table
 from reef.errors import Conflict, ReefError, Refused
 from reef.ids import now, rfc3339
-from reef.recipe import Budget, Recipe
+from reef.recipe import Budget, Recipe, turned_down
 from reef.tasks import Side, Task
 from reef.tree import HarnessTree, Proposal
 
@@ -108,7 +108,12 @@ class StepRun:
         self, row: RowMapping, recipe: Recipe, tasks: Sequence[Task], base: HarnessTree
     ) -> bool:
         context = await self._context(row, tasks, base)
-        proposal = await recipe.propose(context)
+        try:
+            proposal = await recipe.propose(context)
+        except Refused as error:
+            why = {"rule": error.rule, "message": error.message}
+            await self._finish("reject", f"refused: {error.message}", refused=why, notes=context.notes)
+            return False
         notes = load(row["notes"], []) + context.notes
         if proposal is None:
             await self._finish("skip", "this batch teaches nothing new", notes=notes)
@@ -167,13 +172,9 @@ class StepRun:
     def _refusal(self, context: Context, proposal: Proposal) -> Refused | None:
         if found := list(context.check(proposal.mutations)):
             return found[0]
-        gate_size = len(context.tasks("gate"))
-        for past in context.history:
-            same = past.base_content_id == context.content_id and past.mutations == proposal.mutations
-            if not same or (past.outcome == "inconclusive" and past.gate_tasks < gate_size):
-                continue
-            if past.outcome in ("reject", "inconclusive"):
-                return Refused("tried-before", f"step {past.step} tried the same on the same content")
+        gate_tasks = len(context.tasks("gate"))
+        if past := turned_down(proposal.mutations, context.content_id, gate_tasks, context.history):
+            return Refused("tried-before", f"step {past.step} tried the same on the same content")
         return None
 
     def _model(self, batch: Any) -> str | None:

@@ -11,7 +11,7 @@ from typing import ClassVar
 from recipes.harness_evolve import demonstrations, feedback, reflect
 from recipes.harness_evolve.options import EvolveOptions, ProposerName, is_well_scored
 from reef.feedback import Exchange, Report, Verdict
-from reef.recipe import Recipe, RecipeOptions, StepContext, Surface
+from reef.recipe import PastStep, Recipe, RecipeOptions, StepContext, Surface, turned_down
 from reef.tree import Proposal
 
 PROPOSERS: dict[ProposerName, Callable[[StepContext, EvolveOptions], Awaitable[Proposal | None]]] = {
@@ -29,6 +29,9 @@ class HarnessEvolve(Recipe):
     Options: ClassVar[type[RecipeOptions]] = EvolveOptions
 
     options: EvolveOptions
+
+    def proposers(self) -> tuple[str, ...]:
+        return tuple(self.options.proposers)
 
     def needs_model(self) -> bool:
         return "reflect" in self.options.proposers
@@ -52,11 +55,15 @@ class HarnessEvolve(Recipe):
             proposal = await PROPOSERS[name](context, self.options)
             if proposal is None:
                 context.note(f"{name}: nothing to propose")
-            elif reason := _turned_down(context, proposal):
-                context.note(f"{name}: {reason}")
+            elif past := self._turned_down(context, proposal):
+                context.note(f"{name}: step {past.step} tried the same: {past.decision}")
             else:
                 return proposal
         return None
+
+    def _turned_down(self, context: StepContext, proposal: Proposal) -> PastStep | None:
+        gate_tasks = len(context.tasks("gate"))
+        return turned_down(proposal.mutations, context.content_id, gate_tasks, context.history)
 
     def _why_not(self, report: Report) -> str:
         options = self.options
@@ -68,17 +75,3 @@ class HarnessEvolve(Recipe):
             f"score {report.score:g} is above {options.max_score:g} (a lesson) and below "
             f"{options.min_score:g} (an example), and there is no feedback in words"
         )
-
-
-def _turned_down(context: StepContext, proposal: Proposal) -> str:
-    """Why the same changes are not tried again on the same content, or an empty string."""
-    wanted = [mutation.to_wire() for mutation in proposal.mutations]
-    for past in context.history:
-        same = past.base_content_id == context.content_id and wanted == [
-            one.to_wire() for one in past.mutations
-        ]
-        if same and past.outcome == "reject":
-            return f"step {past.step} proposed the same and it was rejected"
-        if same and past.outcome == "inconclusive" and len(context.tasks("gate")) <= past.gate_tasks:
-            return f"step {past.step} proposed the same; more gate tasks are needed to decide"
-    return ""
