@@ -72,7 +72,7 @@ def start(
         os.close(writing)
     line = _first_line(reading, timeout_s, on_wait)
     if line is None:
-        child.terminate()
+        _end(child)
         raise TimedOut(f"the daemon did not come up within {timeout_s:g} s", hint="see `reef logs`")
     if not line:
         raise _died(child, log_file, log_start)
@@ -146,6 +146,16 @@ def _first_line(descriptor: int, timeout_s: float, on_wait: Callable[[], None]) 
             if not chunk or data.endswith(b"\n"):
                 return data
     return None
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End a daemon that did not come up, politely first."""
+    child.terminate()
+    try:
+        child.wait(STOP_TIMEOUT_S)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
 
 
 def _started(child: subprocess.Popen[bytes], message: dict[str, Any]) -> Started:

@@ -45,7 +45,8 @@ def render(data: dict[str, Any]) -> str:
 def _one(name: str, waiting: dict[str, Any]) -> str:
     parts = [_review(name, row) for row in waiting["reviews"]]
     parts += [
-        f"step {row['step']} is held: {row.get('decision') or 'it waits'}\n  reef step {row['step']} -s {name}"
+        f"step {row['step']} is held: {row.get('decision') or 'it waits'}\n"
+        f"  reef step {row['step']} -s {name}"
         for row in waiting["held"]
     ]
     if waiting["reports"]:
@@ -58,8 +59,9 @@ def _one(name: str, waiting: dict[str, Any]) -> str:
 def _review(name: str, row: Row) -> str:
     title = clip((row.get("message") or "").partition("\n")[0], 76)
     gate = gate_line(row.get("metrics") or {})
-    lines = [f"step {row['step']} waits for your review: {short(row['candidate_id'])}", f"  {title}"]
+    lines = [f"step {row['step']} waits for your review: {short(row['candidate_id'])}"]
+    lines += [f"  {title}"] if title else []
     lines += [f"  {gate}"] if gate else []
     told = f"step:{row['step']} -s {name}"
     lines += [f"  reef show {told}", f"  reef promote {told}", f"  reef reject {told}"]
-    return "\n".join(line for line in lines if line.strip())
+    return "\n".join(lines)

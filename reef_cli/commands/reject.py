@@ -7,6 +7,7 @@ import typer
 from reef.client import Client
 from reef_cli.options import JsonFlag, Scenario
 from reef_cli.output import emit
+from reef_cli.render.text import short
 from reef_cli.session import command, only_waiting, pick_scenario, waiting_candidates
 
 app = command()
@@ -26,4 +27,4 @@ def reject(
         name = pick_scenario(client, scenario)
         candidate = rev or only_waiting(waiting_candidates(client, name), "reject")
         data = client.reject(name, candidate, reason=reason)
-    emit(data, lambda _: f"{name}: {candidate[:40]} is rejected; what was served stays", as_json=as_json)
+    emit(data, lambda _: f"{name}: {short(candidate)} is rejected; what was served stays", as_json=as_json)

@@ -43,6 +43,8 @@ def entry(row: Row) -> str:
     lines.append(f"Date:    {when(row.get('recorded_at'))}")
     if gate := gate_line(row.get("metrics") or {}):
         lines.append(f"Gate:    {gate}")
+    if reason := ((row.get("metrics") or {}).get("selection") or {}).get("reason"):
+        lines.append(f"Why:     {reason}")
     if cost := cost_line((row.get("metrics") or {}).get("cost") or {}):
         lines.append(f"Cost:    {cost}")
     if message := (row.get("message") or "").strip():
@@ -57,14 +59,15 @@ def gate_line(metrics: dict[str, Any]) -> str:
         return ""
     told = f"{selection['outcome']} ({selection.get('policy') or '-'})"
     if metrics.get("wins") is not None:
-        told += (
-            f": {metrics['wins']} wins, {metrics.get('losses') or 0} losses, {metrics.get('ties') or 0} ties"
-        )
+        sides = (("wins", "win"), ("losses", "loss"), ("ties", "tie"))
+        told += ": " + ", ".join(_counted(metrics.get(many) or 0, one, many) for many, one in sides)
         gain = (metrics.get("evidence") or {}).get("gain")
         told += f"; gain {number(gain)}" if gain is not None else ""
-    if reason := selection.get("reason"):
-        told += f"; {reason}"
     return told
+
+
+def _counted(amount: int, one: str, many: str) -> str:
+    return f"{amount} {one if amount == 1 else many}"
 
 
 def cost_line(cost: dict[str, Any]) -> str:

@@ -59,7 +59,7 @@ def _now(row: dict[str, Any]) -> str:
         doing.append(f"step {step['step']} {step['state']}{progress}")
     if waiting := row.get("pending_reviews"):
         amount = waiting if isinstance(waiting, int) else len(waiting)
-        doing.append(f"{amount} for review: `reef pending`")
+        doing.append(f"{amount} for review")
     if instructions := row.get("pending_instructions"):
         amount = instructions if isinstance(instructions, int) else len(instructions)
         doing.append(count(amount, "instruction"))

@@ -1,0 +1,79 @@
+"""Text for people: aligned, within its columns, nothing lost that matters."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reef_cli.render.reports import REASONS, feedback_text, pair_sentence
+from reef_cli.render.status import status
+from reef_cli.render.text import clip, count, fields, number, short, size, table
+from tests.cli.canned import STATUS
+
+CELL = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
+
+
+@given(st.lists(st.tuples(CELL, CELL), max_size=5), st.integers(60, 120))
+def test_a_table_keeps_to_its_columns(rows: list[tuple[str, str]], columns: int) -> None:
+    lines = table(("A", "B"), rows, columns=columns).split("\n")
+    assert len(lines) == len(rows) + 1
+    assert all(len(line) <= columns for line in lines)
+
+
+@given(st.text(), st.integers(3, 50))
+def test_clip_gives_one_short_line(text: str, limit: int) -> None:
+    assert len(clip(text, limit)) <= limit
+    assert "\n" not in clip(text, limit)
+
+
+def test_small_words() -> None:
+    assert (short("0123456789abcdef"), short(None)) == ("0123456789", "-")
+    assert (count(1, "report"), count(2, "report")) == ("1 report", "2 reports")
+    assert [number(v) for v in (None, 1.0, 0.5833, 0.0)] == ["-", "1", "0.583", "0"]
+    assert [size(v) for v in (999, 1500, 12_300_000, 5_000_000_000)] == [
+        "999 B",
+        "1.5 kB",
+        "12.3 MB",
+        "5.0 GB",
+    ]
+    assert fields([("a", "1"), ("long", "2"), ("none", "")]) == "a     1\nlong  2"
+
+
+@pytest.mark.parametrize(
+    ("pair", "sentence"),
+    [
+        (
+            {"state": "ineligible", "reason": "opted_out"},
+            "r: ineligible, the report keeps itself out of training",
+        ),
+        ({"state": "consumed", "step": 4, "reason": ""}, "r: consumed, in step 4"),
+        ({"state": "ineligible", "reason": "x:too_long"}, "r: ineligible, too long"),
+        ({"state": "eligible", "reason": "stale", "message": "said so"}, "r: eligible, said so"),
+    ],
+)
+def test_a_pair_is_told_in_a_sentence(pair: dict[str, Any], sentence: str) -> None:
+    assert pair_sentence({"receipt": "r", **pair}) == sentence
+
+
+def test_every_reason_of_the_wire_has_words() -> None:
+    assert len(REASONS) == 12
+
+
+def test_feedback_on_one_line() -> None:
+    assert feedback_text({"score": 0.0, "feedback": "bad"}) == "score 0 bad"
+    assert feedback_text({"feedback": {"correction": "42"}}) == "42"
+    assert feedback_text({"feedback": {"other": 1}}) == '{"other": 1}'
+
+
+def test_a_status_with_trouble_in_it() -> None:
+    trouble = {
+        **STATUS,
+        "scenarios": {},
+        "storage": {"kind": "sqlite", "bytes": 1, "records": 1, "writable": False},
+        "error": {"message": "disk full", "hint": "free some", "at": "2026-01-31T12:00:00.000Z"},
+    }
+    text = status(trouble)
+    assert "NOT WRITABLE" in text
+    assert "last error (2026-01-31 12:00Z): disk full\nhint: free some" in text
+    assert "no scenario yet" in text
