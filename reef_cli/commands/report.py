@@ -112,6 +112,7 @@ def _file_or_text(value: str) -> str:
 
 def _judged(client: Client, answer: dict[str, Any]) -> dict[str, Any]:
     """The report's state and pairs; reports are judged a moment after they are stored."""
+    name = answer["agent_record_id"]
     deadline = time.monotonic() + JUDGING_PATIENCE_S
     while True:
         rows = client.reports(answer["scenario"])["reports"]
@@ -120,4 +121,4 @@ def _judged(client: Client, answer: dict[str, Any]) -> dict[str, Any]:
         )
         if mine.get("pairs") or time.monotonic() > deadline:
             return {"state": mine.get("state"), "pairs": mine.get("pairs") or []}
-        time.sleep(0.05)
+        time.sleep(0.02)
