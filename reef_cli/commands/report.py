@@ -115,10 +115,8 @@ def _judged(client: Client, answer: dict[str, Any]) -> dict[str, Any]:
     name = answer["agent_record_id"]
     deadline = time.monotonic() + JUDGING_PATIENCE_S
     while True:
-        rows = client.reports(answer["scenario"])["reports"]
-        mine: dict[str, Any] = next(
-            (row for row in rows if row["agent_record_id"] == answer["agent_record_id"]), {}
-        )
+        rows = client.reports(answer["scenario"], agent_record_id=name)["reports"]
+        mine: dict[str, Any] = next((row for row in rows if row["agent_record_id"] == name), {})
         if mine.get("pairs") or time.monotonic() > deadline:
             return {"state": mine.get("state"), "pairs": mine.get("pairs") or []}
         time.sleep(0.02)
