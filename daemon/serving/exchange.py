@@ -68,7 +68,7 @@ class Exchange:
         if facts.model is None and runtime.model:
             body = codec.fill_model(body, runtime.model)
         draft = _draft(call, served, runtime)
-        draft.forwarded = None if body is call.body or body == call.body else body
+        draft.forwarded = None if body == call.body else body
         draft.model = facts.model or runtime.model
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
