@@ -83,7 +83,7 @@ def test_then_a_local_server_else_the_embedded_model() -> None:
 
 
 async def reef_app(scope: object, receive: object, send: object) -> None:
-    await JSONResponse({"data": [{"id": "m"}]})(scope, receive, send)  # type: ignore[arg-type]
+    await JSONResponse({"data": [{"id": "m"}]})(scope, receive, send)
 
 
 def test_an_upstream_that_is_a_reef_is_refused_by_name() -> None:

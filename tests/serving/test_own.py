@@ -38,13 +38,13 @@ def complete(
             name="stub",
             base_url=stub.url,
             model=model,
-            api=(api,),  # type: ignore[arg-type]
+            api=(api,),
             price=PriceSection(input=1.0, output=2.0),
         )
         router = Router([HttpUpstream(section, {})])
         exchange = Exchange(router, records, OneRelease(records))
         try:
-            return await exchange.complete(ASKED, scenario="s", **options)  # type: ignore[arg-type]
+            return await exchange.complete(ASKED, scenario="s", **options)
         finally:
             await router.close()
 
