@@ -7,9 +7,11 @@ import time
 import httpx
 import pytest
 
+from daemon.runtimes.upstream import HttpUpstream
+from daemon.settings.model import UpstreamSection
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable
-from reef.runtime import DIALECTS, Dialect
+from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.http.asking import PATHS, body_of
 from tests.serving.house import House, house
 from tests.stub_dialects import sse
@@ -138,3 +140,26 @@ def test_an_upstream_that_is_not_there(dialect: Dialect) -> None:
             assert "`stub`" in answer.json()["error"]["message"]
             assert lonely.records.drafts[0].status == "failed"
             assert answer.headers["x-reef-agent-record-id"] == lonely.records.drafts[0].id
+
+
+def test_a_dialect_that_no_upstream_speaks_is_501(stub: StubProvider) -> None:
+    chat = UpstreamSection(name="main", base_url=stub.url, api=("chat",))
+    with house([chat]) as narrow:
+        answer = httpx.post(f"{narrow.url}/v1/messages", json=body_of("messages"))
+        assert answer.status_code == 501
+        assert answer.json()["type"] == "error"
+        assert "there is: `main`" in answer.json()["error"]["message"]
+        assert not narrow.records.drafts
+
+
+def test_a_runtime_that_loads_is_503_and_no_record(
+    stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def loading(self: HttpUpstream, request: ProviderRequest) -> ProviderResponse:
+        raise Unavailable("the model is loading", retry_after_s=4)
+
+    monkeypatch.setattr(HttpUpstream, "send", loading)
+    with house(stub.url) as early:
+        answer = httpx.post(f"{early.url}/v1/responses", json=body_of("responses", stream=True))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "4")
+        assert not early.records.drafts
