@@ -45,8 +45,9 @@ def report(
     return Call("POST", "/reef/report", body=body, headers=_scenario(scenario))
 
 
-def reports(scenario: str | None, state: str | None) -> Call:
-    return Call("GET", "/reef/reports", {"scenario": scenario, "state": state})
+def reports(scenario: str | None, state: str | None, agent_record_id: str | None) -> Call:
+    query = {"scenario": scenario, "state": state, "agent_record_id": agent_record_id}
+    return Call("GET", "/reef/reports", query)
 
 
 def records(

@@ -131,9 +131,12 @@ class AsyncClient:
             )
         )
 
-    async def reports(self, scenario: str | None = None, *, state: str | None = None) -> JSON:
+    async def reports(
+        self, scenario: str | None = None, *, state: str | None = None, agent_record_id: str | None = None
+    ) -> JSON:
         """`{reports: [{agent_record_id, score, feedback, references, state, pairs, ...}]}`."""
-        return await self._json(_calls.reports(scenario or self.scenario, state))
+        call = _calls.reports(scenario or self.scenario, state, agent_record_id)
+        return await self._json(call)
 
     async def records(
         self,

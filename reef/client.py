@@ -144,9 +144,12 @@ class Client:
             )
         )
 
-    def reports(self, scenario: str | None = None, *, state: str | None = None) -> JSON:
+    def reports(
+        self, scenario: str | None = None, *, state: str | None = None, agent_record_id: str | None = None
+    ) -> JSON:
         """`{reports: [{agent_record_id, score, feedback, references, state, pairs, ...}]}`."""
-        return self._json(_calls.reports(scenario or self.scenario, state))
+        call = _calls.reports(scenario or self.scenario, state, agent_record_id)
+        return self._json(call)
 
     def records(
         self,

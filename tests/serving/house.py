@@ -95,10 +95,10 @@ def house(
         router,
         records,
         scenarios,
-        on_record_failure=on_record_failure,  # type: ignore[arg-type]
+        on_record_failure=on_record_failure,
         on_record=seen.append,
     )
-    app = InferenceApp(exchange, **options)  # type: ignore[arg-type]
+    app = InferenceApp(exchange, **options)
 
     async def whole(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -120,7 +120,7 @@ def serving(app: Callable[..., object], *, server_header: str = "") -> Iterator[
     """Run an ASGI app on a free port, in a thread."""
     headers = [("server", server_header)] if server_header else []
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         port=0,
         ws="none",
         log_level="warning",
