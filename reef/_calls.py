@@ -137,6 +137,10 @@ def step(scenario: str, number: int) -> Call:
     return Call("GET", f"/reef/steps/{segment(scenario)}/{number}")
 
 
+def run_step(scenario: str, number: int) -> Call:
+    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/run", body={})
+
+
 def events(scenario: str | None, last_event_id: str | None) -> Call:
     headers = {"accept": "text/event-stream"} | _given(**{"last-event-id": last_event_id})
     return Call("GET", "/reef/events", {"scenario": scenario}, headers=headers)

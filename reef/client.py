@@ -255,6 +255,10 @@ class Client:
         """One step with its batch and episodes."""
         return self._json(_calls.step(scenario, number))
 
+    def run_step(self, scenario: str, number: int) -> JSON:
+        """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""
+        return self._json(_calls.run_step(scenario, number))
+
     def events(self, scenario: str | None = None, *, last_event_id: str | None = None) -> Iterator[Event]:
         """The daemon's events as they happen, until it stops; `last_event_id` continues after one.
 

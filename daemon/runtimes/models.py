@@ -155,10 +155,3 @@ def _unpack(wheel: Path, folder: Path) -> Path:
     except zipfile.BadZipFile:
         raise Unavailable(f"{wheel.name} came damaged", hint="try again") from None
     return target
-
-
-def main(words):
-    import json
-
-    print(json.dumps({"name": words[1], "path": str(fetch(words[1]))}))
-    return 0

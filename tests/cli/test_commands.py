@@ -184,7 +184,7 @@ def test_checkout_serves(online: RunReef, fake: FakeDaemon) -> None:
 
 def test_steps_json_names_the_reports_of_each(online: RunReef) -> None:
     [step] = json.loads(online("steps", "--json").out)
-    assert step["batch"] == [{"report": "rep-0", "receipts": [RECEIPT]}]
+    assert step["reports"] == ["rep-0"]
 
 
 def test_env_is_safe_in_a_shell() -> None:

@@ -12,7 +12,7 @@ from daemon.runtimes.router import Router
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import Settings, UpstreamSection
 from reef.errors import ConfigError, Unsupported
-from tests.serving.house import serving
+from tests.daemon.serving.house import serving
 from tests.stub_provider import StubProvider
 
 

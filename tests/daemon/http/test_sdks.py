@@ -6,7 +6,7 @@ import anthropic
 import openai
 import pytest
 
-from tests.serving.house import House
+from tests.daemon.serving.house import House
 from tests.stub_provider import Fault, Reply, StubProvider, ToolCall
 
 CALL = ToolCall("look", {"at": "sea"}, "call_9")

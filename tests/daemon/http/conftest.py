@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.serving.house import House, house
+from tests.daemon.serving.house import House, house
 from tests.stub_provider import StubProvider
 
 

@@ -11,8 +11,8 @@ from daemon.serving.conversation import answer_key, history_keys
 from daemon.wire.codec import codec_for
 from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
-from tests.http.asking import PATHS
-from tests.serving.house import House, house
+from tests.daemon.http.asking import PATHS
+from tests.daemon.serving.house import House, house
 from tests.stub_provider import Reply, StubProvider, ToolCall
 
 

@@ -26,6 +26,13 @@ class MemoryRecords:
 
     drafts: list[Draft] = field(default_factory=list)
     trouble: ReefError | None = None
+    running: set[str] = field(default_factory=set)
+
+    def opened(self, receipt: str, scenario: str) -> None:
+        self.running.add(receipt)
+
+    def closed(self, receipt: str) -> None:
+        self.running.discard(receipt)
 
     async def append(self, draft: Draft) -> None:
         if self.trouble is not None:

@@ -12,8 +12,8 @@ from daemon.settings.model import UpstreamSection
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable
 from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
-from tests.http.asking import PATHS, body_of
-from tests.serving.house import House, house
+from tests.daemon.http.asking import PATHS, body_of
+from tests.daemon.serving.house import House, house
 from tests.stub_dialects import sse
 from tests.stub_provider import Fault, Raw, StubProvider
 
@@ -95,8 +95,9 @@ def test_a_client_that_leaves_ends_the_upstream_call(stream: bool, home: House, 
         head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
         raw.sendall(head.encode() + body)
         if stream:
-            raw.recv(100)
-            raw.recv(4000)
+            seen = b""
+            while b"data:" not in seen:
+                seen += raw.recv(4000)
         else:
             while not stub.asked:
                 time.sleep(0.005)

@@ -11,8 +11,8 @@ from daemon.wire import sse
 from daemon.wire.codec import codec_for
 from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
-from tests.http.asking import PATHS, body_of
-from tests.serving.house import House, house
+from tests.daemon.http.asking import PATHS, body_of
+from tests.daemon.serving.house import House, house
 from tests.stub_provider import Fault, Raw, StubProvider
 
 

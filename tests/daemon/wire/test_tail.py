@@ -11,8 +11,8 @@ from daemon.wire.codec import codec_for
 from daemon.wire.tail import StreamTail
 from reef.runtime import DIALECTS, Dialect
 from tests import stub_dialects
+from tests.daemon.wire.cutting import chunked
 from tests.stub_dialects import Reply, ToolCall
-from tests.wire.cutting import chunked
 
 RECEIPT = "0193-receipt"
 MEMBER = b',"reef":{"agent_record_id":"' + RECEIPT.encode() + b'"}'

@@ -13,7 +13,7 @@ from daemon.serving.served import Served
 from daemon.settings.model import PriceSection, UpstreamSection
 from daemon.wire.prefix import Prefix
 from reef.errors import ReefError, Unavailable, Unsupported, UpstreamFailed
-from tests.serving.house import MemoryRecords, OneRelease
+from tests.daemon.serving.house import MemoryRecords, OneRelease
 from tests.stub_provider import Fault, Raw, StubProvider, rule
 
 ASKED = [{"role": "user", "content": "hi"}]
