@@ -96,7 +96,7 @@ class Engine:
 
     def _ready(self, url: str, key: str) -> None:
         section = UpstreamSection(name=self.name, base_url=url, model=self.model, api_key_env=_KEY)
-        self._sending = HttpUpstream(section, {_KEY: key})
+        self._sending = HttpUpstream(section, {_KEY: key}, reuse=False)  # llama.cpp hangs up after a stream
         self._why_down = ""
 
     def _down(self, why: str) -> None:

@@ -92,6 +92,16 @@ def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, 
         assert parsed.output_tokens == 4
 
 
+def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
+    """llama.cpp closes a connection after a stream without saying so."""
+
+    async def scene() -> list[int]:
+        async with started(make()) as engine:
+            return [(await said(engine, request_of("chat", stream=True)))[0] for _ in range(20)]
+
+    assert asyncio.run(scene()) == [200] * 20
+
+
 def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
