@@ -42,6 +42,7 @@ def create_app(rooms: Rooms, *, token: str | None) -> ASGIApp:
     starlette = Starlette(
         routes=[route for resource in _RESOURCES for route in resource.routes], exception_handlers=HANDLERS
     )
+    starlette.router.redirect_slashes = False
     starlette.state.rooms = rooms
     section = rooms.settings.reef
     inference = InferenceApp(

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
@@ -52,7 +52,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
     """
     settings = start.loaded.settings
     home = start.home
-    choice = await choose(settings, os.environ)
+    choice = await choose(settings, _environment(settings))
     router = Router(runtimes_of(choice, settings, home.logs))
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
@@ -142,6 +142,12 @@ def runtimes_of(choice: Choice, settings: Settings, logs: Path) -> list[Runtime]
     engine = settings.engine
     config = EngineConfig(path.stem, path, engine.context, engine.parallel, engine.threads)
     return [*runtimes, Engine(config, logs)]
+
+
+def _environment(settings: Settings) -> Mapping[str, str]:
+    """The environment; `[reef] model` says what to ask an upstream that is found rather than configured."""
+    model = settings.reef.model
+    return os.environ if model is None else os.environ | {"REEF_UPSTREAM_MODEL": model}
 
 
 class Recipes:

@@ -45,8 +45,9 @@ def report(
     return Call("POST", "/reef/report", body=body, headers=_scenario(scenario))
 
 
-def reports(scenario: str | None, state: str | None) -> Call:
-    return Call("GET", "/reef/reports", {"scenario": scenario, "state": state})
+def reports(scenario: str | None, state: str | None, agent_record_id: str | None) -> Call:
+    query = {"scenario": scenario, "state": state, "agent_record_id": agent_record_id}
+    return Call("GET", "/reef/reports", query)
 
 
 def records(
@@ -134,6 +135,10 @@ def steps(scenario: str | None) -> Call:
 
 def step(scenario: str, number: int) -> Call:
     return Call("GET", f"/reef/steps/{segment(scenario)}/{number}")
+
+
+def run_step(scenario: str, number: int) -> Call:
+    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/run", body={})
 
 
 def events(scenario: str | None, last_event_id: str | None) -> Call:

@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -143,7 +144,9 @@ def raise_for(answer: Answer) -> None:
 
 def unreachable(url: str, reason: object) -> DaemonUnreachable:
     """The error for a connection that could not be made or broke."""
-    return DaemonUnreachable(f"no Reef daemon answers at {url}\n{reason}", hint=START_HINT)
+    named = os.environ.get("REEF_URL", "").rstrip("/") == url
+    hint = f"REEF_URL names this address: unset it, or {START_HINT}" if named else START_HINT
+    return DaemonUnreachable(f"no Reef daemon answers at {url}\n{reason}", hint=hint)
 
 
 def timed_out(call: Call, seconds: float) -> TimedOut:

@@ -131,9 +131,12 @@ class AsyncClient:
             )
         )
 
-    async def reports(self, scenario: str | None = None, *, state: str | None = None) -> JSON:
+    async def reports(
+        self, scenario: str | None = None, *, state: str | None = None, agent_record_id: str | None = None
+    ) -> JSON:
         """`{reports: [{agent_record_id, score, feedback, references, state, pairs, ...}]}`."""
-        return await self._json(_calls.reports(scenario or self.scenario, state))
+        call = _calls.reports(scenario or self.scenario, state, agent_record_id)
+        return await self._json(call)
 
     async def records(
         self,
@@ -240,6 +243,10 @@ class AsyncClient:
     async def step(self, scenario: str, number: int) -> JSON:
         """One step with its batch and episodes."""
         return await self._json(_calls.step(scenario, number))
+
+    async def run_step(self, scenario: str, number: int) -> JSON:
+        """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""
+        return await self._json(_calls.run_step(scenario, number))
 
     async def events(
         self, scenario: str | None = None, *, last_event_id: str | None = None

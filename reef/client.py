@@ -144,9 +144,12 @@ class Client:
             )
         )
 
-    def reports(self, scenario: str | None = None, *, state: str | None = None) -> JSON:
+    def reports(
+        self, scenario: str | None = None, *, state: str | None = None, agent_record_id: str | None = None
+    ) -> JSON:
         """`{reports: [{agent_record_id, score, feedback, references, state, pairs, ...}]}`."""
-        return self._json(_calls.reports(scenario or self.scenario, state))
+        call = _calls.reports(scenario or self.scenario, state, agent_record_id)
+        return self._json(call)
 
     def records(
         self,
@@ -251,6 +254,10 @@ class Client:
     def step(self, scenario: str, number: int) -> JSON:
         """One step with its batch and episodes."""
         return self._json(_calls.step(scenario, number))
+
+    def run_step(self, scenario: str, number: int) -> JSON:
+        """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""
+        return self._json(_calls.run_step(scenario, number))
 
     def events(self, scenario: str | None = None, *, last_event_id: str | None = None) -> Iterator[Event]:
         """The daemon's events as they happen, until it stops; `last_event_id` continues after one.

@@ -25,7 +25,9 @@ STOP_TIMEOUT_S = 30.0
 QUIET_S = 1.0
 LOG_LINES = 15
 
-DAEMON = (sys.executable, "-m", "daemon", "serve")
+DAEMON = (sys.executable, "-P", "-m", "daemon")
+"""`-P`: a folder named `daemon` where the user happens to work is not taken for ours."""
+SERVE = (*DAEMON, "serve")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ def start(
     home: Path,
     words: Sequence[str],
     *,
-    command: Sequence[str] = DAEMON,
+    command: Sequence[str] = SERVE,
     timeout_s: float = START_TIMEOUT_S,
     on_wait: Callable[[], None] = lambda: None,
 ) -> Started:

@@ -19,6 +19,7 @@ COMMANDS: dict[str, Command] = {
     "up": Command("up:app", "Start the daemon in the background."),
     "down": Command("down:app", "Stop the daemon."),
     "status": Command("status:app", "What the daemon does, and whether it runs."),
+    "demo": Command("demo:app", "The whole loop on a small model, in minutes, with real answers."),
     "logs": Command("logs:app", "The daemon's log."),
     "serve": Command("serve:app", "Run the daemon in the foreground."),
     "env": Command("env:app", "Shell lines that point OpenAI and Anthropic clients at the daemon."),

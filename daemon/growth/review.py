@@ -1,4 +1,4 @@
-"""What a person decides: promote or reject a candidate that waits, run a step again, roll back."""
+"""What a person decides: promote or reject a candidate that waits, run a step again, check a release out."""
 
 import asyncio
 
@@ -89,8 +89,10 @@ class Review:
 
         await self.rooms.store.write(work)
 
-    async def rollback(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
-        """Publish the content of an earlier release (or of any candidate) again, as a new head."""
+    async def checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
+        """Serve a release: one that waits is promoted, any other is published again as a new head."""
+        if await self._find_waiting(scenario.name, release_id) is not None:
+            return await self.promote(scenario, release_id)
         head = scenario.head
         return await self.rooms.history.publish(
             Publication(
@@ -105,11 +107,13 @@ class Review:
         )
 
     async def _waiting(self, scenario: str, candidate_id: str) -> RowMapping:
-        rows = await self.rooms.store.read(lambda connection: steps.waiting(connection, scenario))
-        for row in rows:
-            if row["pending"] and row["candidate_id"] == candidate_id:
-                return row
+        if (row := await self._find_waiting(scenario, candidate_id)) is not None:
+            return row
         raise NotFound(f"no candidate `{candidate_id[:12]}` waits for review", hint="see `reef pending`")
+
+    async def _find_waiting(self, scenario: str, candidate_id: str) -> RowMapping | None:
+        rows = await self.rooms.store.read(lambda connection: steps.waiting(connection, scenario))
+        return next((row for row in rows if row["pending"] and row["candidate_id"] == candidate_id), None)
 
     async def _close(self, row: RowMapping, outcome: str, decision: str, release_id: str | None) -> None:
         scenario, step = row["scenario"], row["step"]

@@ -251,7 +251,7 @@ class StepRun:
     async def _decide(self, row: RowMapping, decision: Decision) -> None:
         metrics = dict(decision.metrics)
         if decision.for_person:
-            await self._wait_for_review(row, decision.sentence, None)
+            await self._wait_for_review(row, decision.sentence, metrics)
             return
         if decision.outcome != "select":
             await self._finish(decision.outcome, decision.sentence, metrics=metrics | {"published": False})
@@ -286,7 +286,7 @@ class StepRun:
             release_id=published.release_id,
         )
 
-    async def _wait_for_review(self, row: RowMapping, why: str, metrics: dict[str, Any] | None) -> None:
+    async def _wait_for_review(self, row: RowMapping, why: str, metrics: dict[str, Any]) -> None:
         await self._save(
             "waiting", waits_for="review", decision=why, pending=True, metrics=metrics, outcome=None
         )

@@ -10,8 +10,10 @@ from typing import Any
 
 import orjson
 
-from daemon.http.errors import error_content, status_of
+from daemon.http.errors import error_content
+from daemon.http.inference import place_of
 from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.errors import status_of
 from reef.errors import Invalid, ReefError, Unauthorized
 
 Scope = MutableMapping[str, Any]
@@ -82,13 +84,11 @@ def _credential(headers: dict[bytes, bytes]) -> bytes:
 
 
 async def _refuse(scope: Scope, send: Send, problem: ReefError) -> None:
-    status = status_of(problem)
-    dialect = dialect_of(scope["path"])
-    body = (
-        orjson.dumps(error_content(problem))
-        if dialect is None
-        else codec_for(dialect).error_body(problem, status)
-    )
+    place = place_of(scope["path"])
+    if place is None:
+        body = orjson.dumps(error_content(problem))
+    else:
+        body = codec_for(dialect_of(place.path) or "chat").error_body(problem, status_of(problem))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.start", "status": status_of(problem), "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -1,4 +1,4 @@
-"""Errors at the HTTP edge: one table of statuses, one JSON shape."""
+"""Errors of the `/reef/*` routes: one JSON shape. Their statuses are the wire's."""
 
 import logging
 from collections.abc import Mapping
@@ -8,36 +8,10 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from reef.errors import (
-    Conflict,
-    NotFound,
-    ReefError,
-    TimedOut,
-    TooLarge,
-    Unauthorized,
-    Unavailable,
-    Unsupported,
-    UpstreamFailed,
-)
+from daemon.wire.errors import status_of
+from reef.errors import NotFound, ReefError, Refused, Unavailable
 
 log = logging.getLogger("reef.http")
-
-HTTP_STATUS: tuple[tuple[type[ReefError], int], ...] = (
-    (Unauthorized, 401),
-    (NotFound, 404),
-    (Conflict, 409),
-    (TooLarge, 413),
-    (Unsupported, 501),
-    (UpstreamFailed, 502),
-    (Unavailable, 503),
-    (TimedOut, 504),
-    (ReefError, 400),
-)
-"""Specific first."""
-
-
-def status_of(error: ReefError) -> int:
-    return next(status for kind, status in HTTP_STATUS if isinstance(error, kind))
 
 
 def error_headers(error: ReefError) -> Mapping[str, str]:
@@ -45,7 +19,8 @@ def error_headers(error: ReefError) -> Mapping[str, str]:
 
 
 def error_content(error: ReefError) -> dict[str, Any]:
-    return {"error": {"type": error.type, "message": error.message, "hint": error.hint}}
+    told = {"type": error.type, "message": error.message, "hint": error.hint}
+    return {"error": told | ({"rule": error.rule} if isinstance(error, Refused) else {})}
 
 
 async def on_reef_error(_request: Request, error: Exception) -> Response:

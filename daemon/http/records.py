@@ -64,10 +64,11 @@ async def one(request: Request) -> JSONResponse:
         wire = to_wire(connection, row, payload=True, raw=raw)
         if scenario is None and row["request_type"] == "inference":
             wire |= story(connection, row) | _release(connection, row)
+            entered = sorted({told["step"] for told in wire["verdicts"] if told["step"] is not None})
             wire["steps"] = [
-                steps.to_wire(steps.get(connection, row["scenario"], number))
-                for number in sorted({told["step"] for told in wire["reports"] if told["step"] is not None})
+                steps.to_wire(steps.get(connection, row["scenario"], number)) for number in entered
             ]
+            wire["step"] = wire["steps"][-1] if entered else None
         return wire
 
     return JSONResponse(await rooms(request).store.read(work))

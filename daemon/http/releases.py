@@ -50,8 +50,7 @@ async def rollback(request: Request) -> JSONResponse:
     wanted = text_field(body, "release_id")
     assert wanted is not None
     release_id, content_id = await _revision(request, scenario, wanted)
-    published = await rooms(request).review.rollback(scenario, release_id, content_id)
-    return _published(published)
+    return _published(await rooms(request).review.checkout(scenario, release_id, content_id))
 
 
 async def promote(request: Request) -> JSONResponse:

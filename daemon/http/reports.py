@@ -33,7 +33,9 @@ async def reports(request: Request) -> JSONResponse:
     if state is not None and state not in _STATES:
         raise Invalid(f"`{state}` is not a state of a report", hint=f"one of {', '.join(_STATES)}")
     found = await rooms(request).store.read(
-        lambda connection: report_listing(connection, query.get("scenario"), state, query.get("id"))
+        lambda connection: report_listing(
+            connection, query.get("scenario"), state, query.get("agent_record_id")
+        )
     )
     return JSONResponse({"reports": found})
 

@@ -184,23 +184,21 @@ def story(connection: Connection, row: RowMapping) -> dict[str, Any]:
         .where(pairs.c.receipt == row["id"])
         .order_by(pairs.c.updated_at)
     ).mappings()
-    told = [
-        {
-            "report": pair["report"],
+    rows = list(joined)
+    told = {
+        pair["report"]: {
+            "agent_record_id": pair["report"],
             "score": pair["score"],
             "feedback": load(pair["feedback"]),
-            "recipe": pair["recipe"],
-            "state": pair["state"],
-            "reason": pair["reason"],
-            "message": pair["message"],
-            "step": pair["step"],
         }
-        for pair in joined
-    ]
+        for pair in rows
+    }
+    keys = ("report", "recipe", "state", "reason", "message", "step")
+    verdicts = [{key: pair[key] for key in keys} for pair in rows]
     names = connection.execute(
         select(aliases.c.alias).where(aliases.c.scenario == row["scenario"], aliases.c.record_id == row["id"])
     ).scalars()
-    return {"reports": told, "aliases": list(names)}
+    return {"reports": list(told.values()), "verdicts": verdicts, "aliases": list(names)}
 
 
 def _object(body: bytes) -> dict[str, Any]:

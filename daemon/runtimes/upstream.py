@@ -139,6 +139,7 @@ class HttpUpstream:
             async for chunk in answer.content.iter_any():
                 yield chunk
         except (aiohttp.ClientError, OSError) as error:
+            answer.close()
             raise explain(error, self.name, self.base_url) from error
 
     def _headers(self, request: ProviderRequest) -> list[Header]:

@@ -68,7 +68,7 @@ class Exchange:
         if facts.model is None and runtime.model:
             body = codec.fill_model(body, runtime.model)
         draft = _draft(call, served, runtime)
-        draft.forwarded = None if body is call.body or body == call.body else body
+        draft.forwarded = None if body == call.body else body
         draft.model = facts.model or runtime.model
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
@@ -82,7 +82,6 @@ class Exchange:
             draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
             draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
             if response.status < 300 and _is_event_stream(response):
-                draft.stream = True
                 return self._stream(turn, response)
             return await self._whole(turn, response)
         except (UpstreamFailed, TimedOut) as error:
@@ -116,6 +115,7 @@ class Exchange:
         encoding = response.header("content-encoding") or ""
         unpack = None if is_plain(encoding) else _upstream_decoder(encoding)
         headers = signed_headers(response.headers, turn.draft, stored=True)
+        turn.draft.stream = True
         return Answer(response.status, headers, pump=Stream(turn, response, self.keeper, unpack).pump)
 
     async def _whole(self, turn: Turn, response: ProviderResponse) -> Answer:

@@ -1,11 +1,12 @@
-"""Read the configuration: the file, then the environment, then flags, into one validated `Settings`.
+"""Read the configuration: the file under flags, as one validated `Settings`.
 
-Precedence: flags, file, environment. The file is the one given (`-c`), else the `reef.toml` found upwards
-from the working folder, else `<home>/reef.toml`, else there is none. TOML or YAML (by its ending), same keys.
+The file is the one given (`-c`), else the `reef.toml` found upwards from the working folder, else
+`<home>/reef.toml`, else there is none. TOML or YAML (by its ending), same keys. What the environment adds
+where neither says anything is decided where it is used: the upstream in `daemon.runtimes`, the token in
+`token.py`.
 """
 
 import json
-import os
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -59,21 +60,18 @@ def load_settings(
     flags: Flags = NO_FLAGS,
     words: Sequence[str] = (),
     options_of: OptionsOf | None = None,
-    environ: Mapping[str, str] = os.environ,
     cwd: Path | None = None,
 ) -> Loaded:
     """The settings of `file` (None: defaults) under `flags` and `words` (`--section.key VALUE ...`).
 
     `options_of` lets the keys that belong to a recipe be checked like all others; without it they are
-    taken as they are. Relative paths count from the file's folder, those of flags and environment from `cwd`.
+    taken as they are. Relative paths count from the file's folder, those of flags from `cwd`.
 
     Raises:
         ConfigError: something in it is wrong; the message names the place.
     """
     data, lines = _read(file) if file else ({}, {})
     origins: dict[KeyPath, str] = {}
-    for each in overrides.from_environment(environ, data):
-        origins[overrides.apply(data, each)] = each.origin
     for each in (*overrides.from_flags(flags, data), *overrides.parse_overrides(words)):
         origins[overrides.apply(data, each)] = each.origin
     where = Where(file, lines, origins)

@@ -1,7 +1,7 @@
-"""Values that do not come from the file: `--section.key VALUE`, the flags of `reef up`, the environment."""
+"""Values that do not come from the file: `--section.key VALUE` and the short flags of `reef up`."""
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ Data = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """A value for `path`; `origin` is the flag or variable that gave it, for errors."""
+    """A value for `path`; `origin` is the flag that gave it, for errors."""
 
     path: KeyPath
     value: Any
@@ -88,24 +88,6 @@ def from_flags(flags: Flags, data: Data) -> tuple[Override, ...]:
             found.append(Override(("reef", "model"), value, flag))
         else:
             raise ConfigError(f"`{flag}` says nothing without an upstream", hint="add --upstream URL")
-    return tuple(found)
-
-
-def from_environment(environ: Mapping[str, str], data: Data) -> tuple[Override, ...]:
-    """What the environment adds where the file says nothing: `REEF_UPSTREAM_URL`, `_MODEL`, `_API_KEY`
-    and `MODEL_PATH`. (`REEF_TOKEN` is read by `daemon.settings.token`.)"""
-    found: list[Override] = []
-    if (url := environ.get("REEF_UPSTREAM_URL")) and not data.get("upstream"):
-        upstream = {"name": "main", "base_url": url}
-        if model := environ.get("REEF_UPSTREAM_MODEL"):
-            upstream["model"] = model
-        if environ.get("REEF_UPSTREAM_API_KEY"):
-            upstream["api_key_env"] = "REEF_UPSTREAM_API_KEY"
-        found.append(Override(("upstream",), [upstream], "REEF_UPSTREAM_URL"))
-    reef = data.get("reef")
-    configured = isinstance(reef, dict) and "model_path" in reef
-    if (path := environ.get("MODEL_PATH")) and not configured:
-        found.append(Override(("reef", "model_path"), path, "MODEL_PATH"))
     return tuple(found)
 
 

@@ -16,7 +16,7 @@ from reef.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where each value came from: a line of `file`, or a flag or variable named in `origins`."""
+    """Where each value came from: a line of `file`, or a flag named in `origins`."""
 
     file: Path | None = None
     lines: Lines = field(default_factory=dict)

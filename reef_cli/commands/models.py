@@ -1,11 +1,11 @@
 """`reef models [list|add]`: local models. They need no running daemon, so the daemon's own code is asked."""
 
 import subprocess
-import sys
 from typing import Annotated
 
 import typer
 
+from reef_cli.lifecycle import DAEMON
 from reef_cli.options import JsonFlag
 from reef_cli.session import command
 
@@ -33,4 +33,4 @@ def add(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: JsonFlag 
 
 def _ask(verb: str, as_json: bool, *names: str) -> None:
     words = ["models", verb, *names, *(["--json"] if as_json else [])]
-    raise typer.Exit(subprocess.run([sys.executable, "-m", "daemon", *words], check=False).returncode)
+    raise typer.Exit(subprocess.run([*DAEMON, *words], check=False).returncode)

@@ -46,7 +46,7 @@ def _one(name: str, waiting: dict[str, Any]) -> str:
     parts = [_review(name, row) for row in waiting["reviews"]]
     parts += [
         f"step {row['step']} is held: {row.get('decision') or 'it waits'}\n"
-        f"  reef step {row['step']} -s {name}"
+        f"  reef step {row['step']} -s {name} --run"
         for row in waiting["held"]
     ]
     if waiting["reports"]:

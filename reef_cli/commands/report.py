@@ -112,12 +112,11 @@ def _file_or_text(value: str) -> str:
 
 def _judged(client: Client, answer: dict[str, Any]) -> dict[str, Any]:
     """The report's state and pairs; reports are judged a moment after they are stored."""
+    name = answer["agent_record_id"]
     deadline = time.monotonic() + JUDGING_PATIENCE_S
     while True:
-        rows = client.reports(answer["scenario"])["reports"]
-        mine: dict[str, Any] = next(
-            (row for row in rows if row["agent_record_id"] == answer["agent_record_id"]), {}
-        )
+        rows = client.reports(answer["scenario"], agent_record_id=name)["reports"]
+        mine: dict[str, Any] = next((row for row in rows if row["agent_record_id"] == name), {})
         if mine.get("pairs") or time.monotonic() > deadline:
             return {"state": mine.get("state"), "pairs": mine.get("pairs") or []}
-        time.sleep(0.05)
+        time.sleep(0.02)

@@ -16,7 +16,7 @@ from reef_cli.daemon_words import (
     Upstream,
     daemon_words,
 )
-from reef_cli.lifecycle import DAEMON
+from reef_cli.lifecycle import SERVE
 from reef_cli.session import command
 
 app = command()
@@ -36,4 +36,4 @@ def serve(
     """Run the daemon in the foreground until Ctrl-C. Any setting can be given as --section.key VALUE."""
     words = daemon_words(config, port, upstream, api, model, key_env, no_auth, context.args)
     sys.stdout.flush()
-    os.execv(DAEMON[0], [*DAEMON, *words])  # noqa: S606 - becoming the daemon is the point
+    os.execv(SERVE[0], [*SERVE, *words])  # noqa: S606 - becoming the daemon is the point

@@ -6,7 +6,7 @@ import typer
 
 from reef.client import Client
 from reef_cli.options import JsonFlag, Scenario
-from reef_cli.output import emit
+from reef_cli.output import emit, say
 from reef_cli.render import steps as render
 from reef_cli.session import command, pick_scenario
 
@@ -17,9 +17,14 @@ app = command()
 def step(
     number: Annotated[int, typer.Argument(metavar="N", min=0)],
     scenario: Scenario = None,
+    run: Annotated[bool, typer.Option("--run", help="Let it run: it waits for money, or failed.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """One step: its batch, what was proposed, how it did, what was decided, what it cost."""
     with Client() as client:
-        data = client.step(pick_scenario(client, scenario), number)
+        name = pick_scenario(client, scenario)
+        if run:
+            client.run_step(name, number)
+            say(f"step {number} of {name} runs")
+        data = client.step(name, number)
     emit(data, render.step, as_json=as_json)

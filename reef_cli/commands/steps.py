@@ -20,11 +20,10 @@ def steps(
     limit: Annotated[int | None, typer.Option("-n", min=1, metavar="N", help="How many at most.")] = None,
     as_json: JsonFlag = False,
 ) -> None:
-    """The steps of a scenario. --json prints each with its batch, of all scenarios when none is named."""
+    """The steps of a scenario. --json prints those of all scenarios when none is named."""
     with Client() as client:
         if as_json:
             rows = client.steps(scenario)["steps"][:limit]
-            rows = [{**row, "batch": client.step(row["scenario"], row["step"])["batch"]} for row in rows]
         else:
             rows = client.steps(pick_scenario(client, scenario))["steps"][: limit or SCREENFUL]
     emit(rows, render.steps, as_json=as_json)

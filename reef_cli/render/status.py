@@ -8,12 +8,13 @@ from reef_cli.render.text import count, fields, short, size, table, when
 def status(data: dict[str, Any]) -> str:
     """`GET /reef/status` for a person."""
     head = f"reef {data['version']} serves at {data['url']}"
-    storage = data.get("storage") or {}
+    storage, serving = data.get("storage") or {}, data.get("serving") or {}
     about = fields(
         [
             ("process", f"{data['pid']}, since {when(data.get('started_at'))}"),
             ("home", data["home"]),
-            *(("runtime", line) for line in runtimes(data.get("serving") or {})),
+            *(("runtime", line) for line in runtimes(serving)),
+            ("why", str(serving.get("why") or "")),
             ("storage", _storage(storage)),
         ]
     )
@@ -31,17 +32,12 @@ def status(data: dict[str, Any]) -> str:
 
 
 def runtimes(serving: dict[str, Any]) -> list[str]:
-    """One line for each upstream, and why it was chosen."""
+    """One line for each upstream."""
     lines = []
     for upstream in serving.get("upstreams") or []:
         model = upstream.get("model") or "the model a request names"
-        why = upstream.get("why") or ""
-        lines.append(
-            f"{upstream['name']} ({upstream['kind']}, {upstream['state']}): {model} at {upstream['url']}"
-            + (f", because {why}" if why else "")
-        )
-    if why := serving.get("why"):
-        lines.append(f"chosen because {why}")
+        state = f"{upstream['kind']}, {upstream['state']}"
+        lines.append(f"{upstream['name']} ({state}): {model} at {upstream['url']}")
     return lines
 
 
@@ -77,6 +73,8 @@ def _storage(storage: dict[str, Any]) -> str:
 def up(data: dict[str, Any]) -> str:
     """What `reef up` prints: where it serves, from which home, by which runtime and why."""
     lines = [("home", str(data["home"]))]
-    lines += [("runtime", line) for line in runtimes(data.get("runtime") or {})]
+    runtime = data.get("runtime") or {}
+    lines += [("runtime", line) for line in runtimes(runtime)]
+    lines.append(("why", str(runtime.get("why") or "")))
     lines.append(("next", 'eval "$(reef env)"'))
     return f"reef serves at {data['url']}\n{fields(lines)}"

@@ -86,6 +86,7 @@ STEP = {
     "finished_at": "2026-01-31T12:02:00.000Z",
     "base_release_id": R0,
     "proposer": "feedback",
+    "reports": ["rep-0"],
     "reason": "a failing report said so",
     "decision": "8 wins, 1 loss, 3 ties: published",
     "release_id": R1,

@@ -196,6 +196,14 @@ def test_no_daemon(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         asyncio.run(status())
 
 
+def test_a_stale_reef_url_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        monkeypatch.setenv("REEF_URL", f"http://127.0.0.1:{free.getsockname()[1]}")
+    with pytest.raises(DaemonUnreachable) as caught:
+        Client().status()
+    assert "unset it" in caught.value.hint
+
+
 def test_from_env(fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("REEF_URL", fake.url)
     monkeypatch.setenv("REEF_TOKEN", TOKEN)

@@ -26,6 +26,13 @@ class MemoryRecords:
 
     drafts: list[Draft] = field(default_factory=list)
     trouble: ReefError | None = None
+    running: set[str] = field(default_factory=set)
+
+    def opened(self, receipt: str, scenario: str) -> None:
+        self.running.add(receipt)
+
+    def closed(self, receipt: str) -> None:
+        self.running.discard(receipt)
 
     async def append(self, draft: Draft) -> None:
         if self.trouble is not None:
@@ -95,10 +102,10 @@ def house(
         router,
         records,
         scenarios,
-        on_record_failure=on_record_failure,  # type: ignore[arg-type]
+        on_record_failure=on_record_failure,
         on_record=seen.append,
     )
-    app = InferenceApp(exchange, **options)  # type: ignore[arg-type]
+    app = InferenceApp(exchange, **options)
 
     async def whole(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":
@@ -120,7 +127,7 @@ def serving(app: Callable[..., object], *, server_header: str = "") -> Iterator[
     """Run an ASGI app on a free port, in a thread."""
     headers = [("server", server_header)] if server_header else []
     config = uvicorn.Config(
-        app,  # type: ignore[arg-type]
+        app,
         port=0,
         ws="none",
         log_level="warning",

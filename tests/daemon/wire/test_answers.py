@@ -47,7 +47,7 @@ def test_a_stream_says_what_the_buffered_answer_says(dialect: Dialect, reply: Re
     assert parsed.aliases[1:] == tuple(call.id for call in reply.calls)
     assert streamed.response is not None
     if dialect == "chat":
-        message = streamed.response["choices"][0]["message"]  # type: ignore[index]
+        message = streamed.response["choices"][0]["message"]
         calls = [
             {"index": i, **c} for i, c in enumerate(whole["choices"][0]["message"].get("tool_calls", []))
         ]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from daemon.wire import sse
 from daemon.wire.sse import EventSplitter
-from tests.wire.cutting import chunked
+from tests.daemon.wire.cutting import chunked
 
 LINES = st.sampled_from(
     [b"data: x", b"data:y", b"event: e", b": comment", b"id: 1", b"data", b"", b"data: {}\r", b"\r"]

@@ -2,7 +2,6 @@
 
 import gzip
 import json
-from collections.abc import Iterator
 
 import httpx
 import pytest
@@ -12,45 +11,9 @@ from daemon.wire import sse
 from daemon.wire.codec import codec_for
 from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
-from tests.serving.house import House, house
+from tests.daemon.http.asking import PATHS, body_of
+from tests.daemon.serving.house import House, house
 from tests.stub_provider import Fault, Raw, StubProvider
-
-PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
-
-
-def body_of(dialect: Dialect, text: str = "hi", **more: object) -> dict[str, object]:
-    own = {"input": text} if dialect == "responses" else {"messages": [{"role": "user", "content": text}]}
-    return {"model": "m", "max_tokens": 9, **own, **more}
-
-
-@pytest.fixture(scope="module")
-def stub() -> Iterator[StubProvider]:
-    with StubProvider() as provider:
-        yield provider
-
-
-@pytest.fixture(scope="module")
-def shared(stub: StubProvider) -> Iterator[House]:
-    with house(stub.url) as built:
-        yield built
-
-
-@pytest.fixture
-def home(shared: House, stub: StubProvider) -> House:
-    shared.records.drafts.clear()
-    shared.records.trouble = None
-    shared.seen.clear()
-    stub.asked.clear()
-    stub.left.clear()
-    stub.answer = lambda asked: f"echo: {asked.user}"
-    stub.headers, stub.delay_s, stub.event_delay_s = {}, 0.0, 0.0
-    return shared
-
-
-@pytest.fixture
-def client(home: House) -> Iterator[httpx.Client]:
-    with httpx.Client(base_url=home.url, timeout=10) as opened:
-        yield opened
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

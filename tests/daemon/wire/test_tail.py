@@ -11,8 +11,8 @@ from daemon.wire.codec import codec_for
 from daemon.wire.tail import StreamTail
 from reef.runtime import DIALECTS, Dialect
 from tests import stub_dialects
+from tests.daemon.wire.cutting import chunked
 from tests.stub_dialects import Reply, ToolCall
-from tests.wire.cutting import chunked
 
 RECEIPT = "0193-receipt"
 MEMBER = b',"reef":{"agent_record_id":"' + RECEIPT.encode() + b'"}'
@@ -98,7 +98,7 @@ def test_a_last_event_without_its_blank_line_or_name_counts(dialect: Dialect, la
 def test_finish_reasons_are_seen_before_the_end() -> None:
     for dialect in ("chat", "messages"):
         events = list(stub_dialects.streamed(dialect, Reply("x"), "m", 1, "hi"))
-        tail, _ = through(dialect, events[:-1])  # type: ignore[arg-type]
+        tail, _ = through(dialect, events[:-1])
         assert tail.reasoned
         assert not tail.finished
     quoted = (

@@ -71,7 +71,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def load(folder: Path, text: str, name: str = "reef.toml", **more: Any) -> Settings:
     (folder / name).write_text(text)
-    more = {"options_of": options_of, "environ": {}} | more
+    more = {"options_of": options_of} | more
     return load_settings(folder / name, **more).settings
 
 
@@ -232,26 +232,11 @@ def test_flags(folder: Path) -> None:
     assert (upstream.api, upstream.api_key_env) == (("chat",), "KEY")
     assert (settings.reef.port, settings.reef.auth) == (0, False)
     assert load(folder, EXAMPLE, flags=Flags(model="m")).upstream[0].model == "m"
-    assert load_settings(None, flags=Flags(model="m"), environ={}).settings.reef.model == "m"
+    assert load_settings(None, flags=Flags(model="m")).settings.reef.model == "m"
     with pytest.raises(ConfigError, match="without an upstream"):
-        load_settings(None, flags=Flags(api=("chat",)), environ={})
+        load_settings(None, flags=Flags(api=("chat",)))
     with pytest.raises(ConfigError, match=r"^--upstream: `nowhere` is no http address"):
-        load_settings(None, flags=Flags(upstream="nowhere"), environ={})
-
-
-def test_the_environment_stands_below_the_file(folder: Path) -> None:
-    environ = {
-        "REEF_UPSTREAM_URL": "http://env:1",
-        "REEF_UPSTREAM_MODEL": "m",
-        "REEF_UPSTREAM_API_KEY": "k",
-        "MODEL_PATH": "/m.gguf",
-    }
-    settings = load_settings(None, environ=environ).settings
-    [upstream] = settings.upstream
-    assert (upstream.base_url, upstream.model) == ("http://env:1", "m")
-    assert upstream.api_key_env == "REEF_UPSTREAM_API_KEY"
-    assert settings.reef.model_path == Path("/m.gguf")
-    assert load(folder, EXAMPLE, environ=environ).upstream[0].base_url == "http://127.0.0.1:11434"
+        load_settings(None, flags=Flags(upstream="nowhere"))
 
 
 def test_which_file(folder: Path) -> None:
@@ -269,7 +254,7 @@ def test_which_file(folder: Path) -> None:
 
 
 def test_recipe_for(folder: Path) -> None:
-    name, recipe = recipe_for(load_settings(None, environ={}).settings, "anything")
+    name, recipe = recipe_for(load_settings(None).settings, "anything")
     assert (name, recipe.use, recipe.tasks, recipe.adapter) == (
         "harness_evolve",
         "harness_evolve",

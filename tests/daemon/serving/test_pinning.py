@@ -1,0 +1,129 @@
+"""A release never changes in the middle of a conversation, and a new conversation gets the newest."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+
+from daemon.serving.conversation import answer_key, history_keys
+from daemon.wire.codec import codec_for
+from daemon.wire.prefix import Prefix
+from reef.runtime import DIALECTS, Dialect
+from tests.daemon.http.asking import PATHS
+from tests.daemon.serving.house import House, house
+from tests.stub_provider import Reply, StubProvider, ToolCall
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[StubProvider]:
+    with StubProvider() as started:
+        yield started
+
+
+@pytest.fixture
+def home(stub: StubProvider) -> Iterator[House]:
+    stub.asked.clear()
+    with house(stub.url, prefix=Prefix("release one")) as built:
+        yield built
+
+
+def publish(home: House) -> None:
+    home.scenarios.release = "r2"
+    home.scenarios.prefix = Prefix("release two")
+
+
+def said(dialect: Dialect, response: dict[str, Any]) -> list[Any]:
+    """An answer as a client sends it back, with the result of its tool calls."""
+    if dialect == "chat":
+        message = response["choices"][0]["message"]
+        results = [
+            {"role": "tool", "tool_call_id": call["id"], "content": "r"}
+            for call in message.get("tool_calls", [])
+        ]
+        return [message, *results]
+    if dialect == "responses":
+        return [
+            *response["output"],
+            {"type": "function_call_output", "call_id": "call_1", "output": "r"},
+        ]
+    results = [{"type": "tool_result", "tool_use_id": "call_1", "content": "r"}]
+    return [{"role": "assistant", "content": response["content"]}, {"role": "user", "content": results}]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_conversation_keeps_its_release(
+    dialect: Dialect, stream: bool, home: House, stub: StubProvider
+) -> None:
+    stub.answer = lambda asked: Reply("I look. ", (ToolCall("look", {}),), thinking="hm")
+    history: list[Any] = [{"role": "user", "content": f"hi {dialect} {stream}"}]
+    key = "input" if dialect == "responses" else "messages"
+
+    def turn() -> None:
+        body = {"model": "m", "max_tokens": 5, key: history, "stream": stream}
+        raw = httpx.post(home.url + PATHS[dialect], json=body).content
+        response = codec_for(dialect).parse(raw, stream=stream).response
+        assert response is not None
+        history.extend(json.loads(json.dumps(said(dialect, response))))
+
+    turn()
+    publish(home)
+    turn()
+    turn()
+    assert [asked.system for asked in stub.asked] == ["release one"] * 3
+    assert [draft.release_id for draft in home.records.drafts] == ["r1"] * 3
+    assert len({draft.conversation for draft in home.records.drafts}) == 1
+    del history[1:]
+    turn()
+    assert stub.asked[-1].system == "release two"
+
+
+def test_a_session_keeps_its_release(home: House, stub: StubProvider) -> None:
+    stub.answer = lambda asked: "ok"
+    body = {"messages": [{"role": "user", "content": "hi"}]}
+
+    def ask(session: str) -> str:
+        httpx.post(f"{home.url}/v1/chat/completions", json=body, headers={"x-session-id": session})
+        return stub.asked[-1].system
+
+    assert ask("a") == "release one"
+    publish(home)
+    assert [ask("a"), ask("b")] == ["release one", "release two"]
+    assert home.records.drafts[0].conversation == "s:a"
+
+
+def test_the_same_examples_in_each_request_pin_nothing(home: House, stub: StubProvider) -> None:
+    stub.answer = lambda asked: f"echo: {asked.user}"
+    shots = [{"role": "user", "content": "1+1"}, {"role": "assistant", "content": "2"}]
+
+    def ask(*more: dict[str, str]) -> str:
+        httpx.post(f"{home.url}/v1/chat/completions", json={"messages": [*shots, *more]})
+        return stub.asked[-1].system
+
+    first = {"role": "user", "content": "2+2"}
+    assert ask(first) == "release one"
+    publish(home)
+    assert ask({"role": "user", "content": "3+3"}) == "release two"
+    answered = {"role": "assistant", "content": "echo: 2+2"}
+    assert ask(first, answered, {"role": "user", "content": "why?"}) == "release one"
+
+
+def test_without_injection_nothing_is_looked_up(stub: StubProvider) -> None:
+    stub.answer = lambda asked: "ok"
+    with house(stub.url) as plain:
+        httpx.post(f"{plain.url}/v1/chat/completions", json={"messages": [{"role": "user", "content": "x"}]})
+        assert plain.records.drafts[0].conversation is None
+
+
+def test_keys_see_what_was_said_only() -> None:
+    user = {"role": "user", "content": "hi"}
+    answer = {"role": "assistant", "content": "ho"}
+    assert history_keys([user]) == ()
+    assert history_keys([{"role": "system", "content": "today"}, user, answer]) == (
+        answer_key([user], answer | {"content": " ho\n"}),
+    )
+    assert len(history_keys([user, answer, user, answer])) == 2
+    called = answer | {"tool_calls": [{"id": "c1"}]}
+    assert answer_key([user], called) != answer_key([user], answer)
