@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from daemon.events import EventBus
 from daemon.growth.caller import Caller
@@ -13,6 +13,15 @@ from daemon.settings.model import GrowthSection
 from daemon.store.store import Store
 from reef.recipe import Recipe
 from reef.tasks import Task
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the gate of a running step is, in episodes."""
+
+    step: int
+    done: int
+    total: int
 
 
 @dataclass(slots=True)
@@ -31,3 +40,5 @@ class Rooms:
     tasks_of: Callable[[str], Sequence[Task]]
     step_slots: asyncio.Semaphore
     episode_slots: asyncio.Semaphore
+    progress: dict[str, Progress] = field(default_factory=dict)
+    """By scenario: of the step that runs, or ran last."""

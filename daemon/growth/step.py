@@ -16,7 +16,7 @@ from daemon.growth import budget, candidate, steps
 from daemon.growth.context import Context
 from daemon.growth.episodes import ChatEpisodes, EpisodeRows, copy_key
 from daemon.growth.lease import Lease
-from daemon.growth.rooms import Rooms
+from daemon.growth.rooms import Progress, Rooms
 from daemon.harness.adapters import adapter
 from daemon.harness.render import chat_prefix
 from daemon.records.batches import load_batch
@@ -244,6 +244,7 @@ class StepRun:
         }
 
     def _progress(self, done: int, total: int) -> None:
+        self.rooms.progress[self.scenario.name] = Progress(self.step, done, total)
         self.rooms.events.publish("episode", self.scenario.name, step=self.step, done=done, total=total)
 
     # -- deciding and committing

@@ -6,7 +6,7 @@ person (review, money). What a state has worked out is written before the next o
 
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, func, insert, select, update
+from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from daemon.growth.lease import Lease, prove
 from daemon.records import batches
@@ -201,14 +201,6 @@ def detail(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
     )
     ran = [_episode_to_wire(episode) for episode in connection.execute(query).mappings()]
     return to_wire(row) | {"batch": load(row["batch"], []), "episodes": ran}
-
-
-def progress(connection: Connection, scenario: str, step: int) -> int:
-    """How many episodes of a step are finished."""
-    query = select(func.count()).where(
-        episodes.c.scenario == scenario, episodes.c.step == step, episodes.c.split == "gate"
-    )
-    return int(connection.execute(query).scalar_one())
 
 
 def to_wire(row: RowMapping) -> dict[str, Any]:

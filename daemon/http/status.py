@@ -10,6 +10,7 @@ from starlette.routing import Route
 
 from daemon.growth import steps
 from daemon.growth.observer import gate_hint
+from daemon.growth.rooms import Progress
 from daemon.http.rooms import Rooms, rooms
 from daemon.records.batches import counts, ready_reports
 from daemon.releases import catalog
@@ -37,9 +38,9 @@ async def status(request: Request) -> JSONResponse:
             "home": here.home,
             "url": here.url,
             "started_at": here.started_at,
-            "why": here.why,
             "error": {"message": problem, "hint": "see `reef logs`", "at": None} if problem else None,
             "serving": {
+                "why": here.why,
                 "upstreams": [
                     {
                         "name": state.name,
@@ -50,7 +51,7 @@ async def status(request: Request) -> JSONResponse:
                         "detail": state.detail,
                     }
                     for state in here.router.states()
-                ]
+                ],
             },
             "storage": {
                 "kind": here.store.kind,
@@ -81,7 +82,7 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
             "batch_ready": len(ready) >= section.batch_size,
             "pending_instructions": 0,
             "pending_reviews": sum(row["pending"] for row in rows),
-            "step": _running(connection, scenario),
+            "step": _running(connection, scenario, here.growth.rooms.progress.get(scenario.name)),
             "counts": counts(connection, scenario.name),
         }
 
@@ -96,13 +97,13 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
     } | await here.store.read(work)
 
 
-def _running(connection: Connection, scenario: Scenario) -> dict[str, Any] | None:
+def _running(connection: Connection, scenario: Scenario, progress: Progress | None) -> dict[str, Any] | None:
     open_steps = steps.unfinished(connection, scenario.name)
     if not open_steps:
         return None
     row = steps.get(connection, scenario.name, open_steps[0])
-    done = steps.progress(connection, scenario.name, row["step"])
-    return {"step": row["step"], "state": row["state"], "done": done, "total": None}
+    done, total = (progress.done, progress.total) if progress and progress.step == row["step"] else (0, None)
+    return {"step": row["step"], "state": row["state"], "done": done, "total": total}
 
 
 routes = [Route("/healthz", healthz), Route("/reef/status", status)]
