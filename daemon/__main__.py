@@ -16,7 +16,7 @@ from reef.errors import ConfigError, ReefError
 VERBS = {
     "serve": "daemon.serve:serve",
     "check-config": "daemon.serve:check_config",
-    "models": "daemon.runtimes.models:main",
+    "models": "daemon.runtimes.models_verb:main",
 }
 
 

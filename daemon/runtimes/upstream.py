@@ -47,13 +47,15 @@ class _Answer(ProviderResponse):
 class HttpUpstream:
     """A `reef.runtime.Runtime` that passes requests on to `section.base_url` under the upstream's own key.
 
+    `reuse` False opens a connection for each request: for a server that closes them without a word.
+
     Raises:
         ConfigError: the address is none, or its `api_key_env` names a variable that is not set.
     """
 
     kind: RuntimeKind = "http"
 
-    def __init__(self, section: UpstreamSection, environ: Mapping[str, str]) -> None:
+    def __init__(self, section: UpstreamSection, environ: Mapping[str, str], *, reuse: bool = True) -> None:
         self.name = section.name
         self.model = section.model
         self.base_url = full_base(section.base_url)
@@ -63,6 +65,7 @@ class HttpUpstream:
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
         )
+        self._reuse = reuse
         self._session: aiohttp.ClientSession | None = None
         self._trouble = ""
 
@@ -77,7 +80,7 @@ class HttpUpstream:
     async def start(self) -> None:
         if self._session is None:
             self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60),
+                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, force_close=not self._reuse),
                 timeout=self._timeout,
                 proxy=_proxy(self.base_url),
                 cookie_jar=aiohttp.DummyCookieJar(),

@@ -7,6 +7,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from daemon.runtimes.engine.process import EngineConfig, EngineProcess
+from daemon.runtimes.engine.refusals import restated
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
 from reef.errors import Unavailable, Unsupported
@@ -33,7 +34,7 @@ class Engine:
         self._config = config
         self._version = engine_version()
         self._sending: HttpUpstream | None = None
-        self._retired: list[HttpUpstream] = []
+        self._retiring: set[asyncio.Task[None]] = set()
         self._why_down = ""
         self._digest: str | None = None
         self._process = EngineProcess(
@@ -71,7 +72,10 @@ class Engine:
             raise Unavailable(
                 f"the model {self.model} is loading", hint="try again", retry_after_s=LOADING_RETRY_S
             )
-        return await self._sending.send(request)
+        response = await self._sending.send(request)
+        if response.status >= 400 and request.dialect is not None:
+            return await restated(response, request.dialect)
+        return response
 
     async def models(self) -> Sequence[str]:
         return [self._config.name]
@@ -82,9 +86,8 @@ class Engine:
 
     async def close(self) -> None:
         await self._process.stop()
-        for upstream in (*self._retired, self._sending):
-            if upstream is not None:
-                await upstream.close()
+        self._retire()
+        await asyncio.gather(*self._retiring)
 
     @property
     def pid(self) -> int | None:
@@ -93,14 +96,20 @@ class Engine:
 
     def _ready(self, url: str, key: str) -> None:
         section = UpstreamSection(name=self.name, base_url=url, model=self.model, api_key_env=_KEY)
-        self._sending = HttpUpstream(section, {_KEY: key})
+        self._sending = HttpUpstream(section, {_KEY: key}, reuse=False)  # llama.cpp hangs up after a stream
         self._why_down = ""
 
     def _down(self, why: str) -> None:
-        if self._sending is not None:
-            self._retired.append(self._sending)
-        self._sending = None
+        self._retire()
         self._why_down = why
+
+    def _retire(self) -> None:
+        """Close the connections to a child that is gone."""
+        if self._sending is not None:
+            task = asyncio.create_task(self._sending.close())
+            self._retiring.add(task)
+            task.add_done_callback(self._retiring.discard)
+        self._sending = None
 
 
 def engine_version() -> str:

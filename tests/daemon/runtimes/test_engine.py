@@ -1,0 +1,283 @@
+"""The engine contract: a child serves, comes back when it dies, and never outlives its daemon.
+
+To hold another engine to it: a line in `ENGINES`.
+"""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daemon.runtimes.engine.process import EngineConfig
+from daemon.runtimes.engine.runtime import Engine
+from daemon.wire.codec import codec_for
+from reef.errors import Unavailable, UpstreamFailed
+from reef.runtime import DIALECTS, Dialect, ProviderRequest
+from tests.processes import is_running
+from tests.tiny_gguf import tiny_model, write
+
+ENGINES = {"xllamacpp": Engine}
+CONTEXT = 1024
+READY_S = 20.0
+PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
+
+
+@pytest.fixture(params=ENGINES)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Engine]:
+    """Makes an engine of the kind under test, serving `path`."""
+
+    def made(path: Path | None = None) -> Engine:
+        config = EngineConfig("tiny", path or tiny_model(), context=CONTEXT, parallel=2, threads=1)
+        return ENGINES[request.param](config, tmp_path / "logs")
+
+    return made
+
+
+@asynccontextmanager
+async def started(engine: Engine) -> AsyncIterator[Engine]:
+    await engine.start()
+    try:
+        await until(engine, "ready")
+        yield engine
+    finally:
+        await engine.close()
+
+
+async def until(engine: Engine, *states: str) -> None:
+    async with asyncio.timeout(READY_S):
+        while engine.state().state not in states:
+            await asyncio.sleep(0.01)
+
+
+def request_of(dialect: Dialect, text: str = "hi", path: str = "", **more: object) -> ProviderRequest:
+    own: dict[str, object] = (
+        {"input": text, "max_output_tokens": 4}
+        if dialect == "responses"
+        else {"messages": [{"role": "user", "content": text}], "max_tokens": 4}
+    )
+    body = json.dumps({"model": "tiny", "temperature": 0} | own | more).encode()
+    return ProviderRequest(dialect, path or PATHS[dialect], (), body, bool(more.get("stream")))
+
+
+async def said(engine: Engine, request: ProviderRequest) -> tuple[int, bytes]:
+    response = await engine.send(request)
+    try:
+        return response.status, b"".join([chunk async for chunk in response.body])
+    finally:
+        await response.close()
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, stream: bool) -> None:
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            assert await engine.models() == ["tiny"]
+            return await said(engine, request_of(dialect, stream=stream))
+
+    status, body = asyncio.run(scene())
+    assert status == 200
+    parsed = codec_for(dialect).parse(body, stream=stream)
+    assert parsed.response is not None
+    if not (dialect == "chat" and stream):  # where usage is asked for with stream_options
+        assert parsed.output_tokens == 4
+
+
+def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
+    """llama.cpp closes a connection after a stream without saying so."""
+
+    async def scene() -> list[int]:
+        async with started(make()) as engine:
+            return [(await said(engine, request_of("chat", stream=True)))[0] for _ in range(20)]
+
+    assert asyncio.run(scene()) == [200] * 20
+
+
+def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            return await said(engine, request_of("messages", path="/messages/count_tokens"))
+
+    status, body = asyncio.run(scene())
+    assert status == 200
+    assert json.loads(body)["input_tokens"] > 1
+
+
+def test_the_same_question_has_the_same_answer(make: Callable[..., Engine]) -> None:
+    """What `copy_key` promises."""
+
+    async def scene() -> tuple[str | None, list[str]]:
+        async with started(make()) as engine:
+            asked = [request_of("chat", f"question {n}", max_tokens=16) for n in (1, 2, 1, 1)]
+            answers = [json.loads((await said(engine, one))[1]) for one in asked]
+            return engine.copy_key(), [one["choices"][0]["message"]["content"] for one in answers]
+
+    key, answers = asyncio.run(scene())
+    assert key is not None
+    assert answers[0] == answers[2] == answers[3]
+
+
+def test_the_copy_key_names_the_file(make: Callable[..., Engine], tmp_path: Path) -> None:
+    async def key(path: Path) -> str | None:
+        engine = make(path)
+        assert engine.copy_key() is None, "not known before it starts"
+        await engine.start()
+        await engine.close()
+        return engine.copy_key()
+
+    async def scene() -> list[str | None]:
+        other = write(tmp_path / "other.gguf", seed=1)
+        return [await key(tiny_model()), await key(tiny_model()), await key(other)]
+
+    first, again, other = asyncio.run(scene())
+    assert first == again != other
+
+
+def test_while_it_loads_it_says_when_to_come_back(make: Callable[..., Engine]) -> None:
+    async def scene() -> None:
+        engine = make()
+        assert engine.state().state == "loading"
+        with pytest.raises(Unavailable, match="is loading") as caught:
+            await engine.send(request_of("chat"))
+        assert caught.value.retry_after_s >= 1
+        async with started(engine):
+            assert (await said(engine, request_of("chat")))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_a_killed_child_comes_back(make: Callable[..., Engine]) -> None:
+    async def scene() -> None:
+        async with started(make()) as engine:
+            first = engine.pid
+            assert first is not None
+            os.kill(first, signal.SIGKILL)
+            await until(engine, "down")
+            with pytest.raises(Unavailable, match="status -9") as caught:
+                await engine.send(request_of("chat"))
+            assert caught.value.retry_after_s >= 1
+            await until(engine, "ready")
+            assert engine.pid != first
+            assert (await said(engine, request_of("chat")))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
+    make: Callable[..., Engine],
+) -> None:
+    async def scene() -> None:
+        async with started(make()) as engine:
+            response = await engine.send(request_of("chat", max_tokens=900, stream=True, ignore_eos=True))
+            body = aiter(response.body)
+            await anext(body)
+            os.kill(engine.pid or 0, signal.SIGKILL)
+            with pytest.raises(UpstreamFailed):
+                _ = [chunk async for chunk in body]
+            await response.close()
+
+    asyncio.run(scene())
+
+
+def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(
+    make: Callable[..., Engine], tmp_path: Path
+) -> None:
+    broken = tmp_path / "broken.gguf"
+    broken.write_bytes(tiny_model().read_bytes()[:5000])
+
+    async def scene() -> tuple[str, set[int]]:
+        engine = make(broken)
+        await engine.start()
+        pids: set[int] = set()
+        await until(engine, "down")
+        until_s = time.monotonic() + 2.5
+        while time.monotonic() < until_s:
+            pids.add(engine.pid or 0)
+            await asyncio.sleep(0.01)
+        with pytest.raises(Unavailable, match="is down"):
+            await engine.send(request_of("chat"))
+        detail = engine.state().detail
+        await engine.close()
+        return detail, pids
+
+    detail, pids = asyncio.run(scene())
+    assert "could not load" in detail
+    assert str(broken) in detail
+    assert 2 <= len(pids) <= 3, "after 0.5 s, then after 1 s more"
+
+
+def test_closing_ends_the_child(make: Callable[..., Engine]) -> None:
+    async def scene() -> int:
+        async with started(make()) as engine:
+            return engine.pid or 0
+
+    assert not is_running(asyncio.run(scene()))
+
+
+def test_closing_while_it_loads_ends_the_child(make: Callable[..., Engine]) -> None:
+    async def scene() -> int:
+        engine = make()
+        await engine.start()
+        while engine.pid is None:
+            await asyncio.sleep(0.001)
+        pid = engine.pid
+        await engine.close()
+        return pid
+
+    assert not is_running(asyncio.run(scene()))
+
+
+PARENT = """
+import asyncio, sys
+from pathlib import Path
+from daemon.runtimes.engine.process import EngineConfig, EngineProcess
+
+async def main():
+    config = EngineConfig("tiny", Path(sys.argv[1]), context=512, parallel=1, threads=1)
+    served = lambda url, key: print(process.pid, flush=True)
+    process = EngineProcess(config, Path(sys.argv[2]), on_ready=served, on_down=print)
+    process.start()
+    await asyncio.sleep(60)
+
+asyncio.run(main())
+"""
+
+
+def test_a_killed_daemon_leaves_no_child(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", PARENT, str(tiny_model()), str(tmp_path / "engine.log")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as parent:
+        assert parent.stdout is not None
+        child = int(parent.stdout.readline())
+        assert is_running(child)
+        parent.kill()
+    deadline = time.monotonic() + 5
+    while is_running(child) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not is_running(child)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_an_overlong_prompt_is_refused_in_words_that_clients_know(
+    make: Callable[..., Engine], dialect: Dialect
+) -> None:
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            return await said(engine, request_of(dialect, "hi " * CONTEXT))
+
+    status, body = asyncio.run(scene())
+    told: dict[str, Any] = json.loads(body)
+    assert status == 400
+    assert "prompt is too long" in told["error"]["message"]
+    assert f"> {CONTEXT} maximum" in told["error"]["message"]
+    assert told["error"]["type"] == "invalid_request_error"
+    assert told["error"]["code"] == "context_length_exceeded"
+    assert (told.get("type") == "error") == (dialect == "messages")

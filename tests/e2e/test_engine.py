@@ -1,0 +1,159 @@
+"""A model on this machine, served by a real daemon to the SDKs of both providers."""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import anthropic
+import httpx
+import openai
+import pytest
+
+from tests.e2e.running import TOKEN, Daemon, running, wait_for
+from tests.processes import descendants_of, is_running, with_words
+from tests.tiny_gguf import tiny_model
+
+SLOW_START = """
+import os, sys, time
+if any("engine.child" in word for word in sys.orig_argv):
+    while not os.path.exists(os.environ["LET_IT_LOAD"]):
+        time.sleep(0.01)
+"""
+
+
+def engine_state(daemon: Daemon) -> str:
+    upstreams = daemon.get("/reef/status")["serving"]["upstreams"]
+    return next(one["state"] for one in upstreams if one["kind"] == "engine")
+
+
+def ready(daemon: Daemon) -> None:
+    wait_for(lambda: engine_state(daemon) == "ready" or None, "the engine")
+
+
+def child_of(daemon: Daemon) -> int:
+    assert daemon.process is not None
+    mine = descendants_of(daemon.process.pid)
+    return next(pid for pid in with_words("engine.child") if pid in mine)
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    words = ("--reef.model_path", str(tiny_model()), "--engine.context", "1024")
+    with running(tmp_path_factory.mktemp("engine"), *words) as found:
+        ready(found)
+        yield found
+
+
+def record(daemon: Daemon, receipt: str) -> tuple[str, str, str, bool]:
+    row = daemon.get(f"/reef/records/{receipt}")
+    assert row["usage"]["output_tokens"]
+    return row["status"], row["dialect"], row["upstream"]["name"], row["stream"]
+
+
+MESSAGES = [{"role": "user", "content": "hello"}]
+
+
+def test_the_openai_sdk(daemon: Daemon) -> None:
+    with openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN, max_retries=0) as client:
+        assert [model.id for model in client.models.list()] == ["tiny"]
+        raw = client.chat.completions.with_raw_response.create(model="tiny", messages=MESSAGES, max_tokens=4)
+        assert raw.parse().usage.completion_tokens == 4
+        assert record(daemon, raw.headers["x-reef-agent-record-id"]) == ("complete", "chat", "engine", False)
+
+        chunks = list(
+            client.chat.completions.create(
+                model="tiny",
+                messages=MESSAGES,
+                max_tokens=4,
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+        )
+        assert chunks[-1].choices == []
+        receipt = chunks[-1].model_extra["reef"]["agent_record_id"]
+        assert record(daemon, receipt) == ("complete", "chat", "engine", True)
+
+        answer = client.responses.create(model="tiny", input="hello", max_output_tokens=4)
+        assert answer.output[0].type == "message"
+        events = list(client.responses.create(model="tiny", input="hello", max_output_tokens=4, stream=True))
+        assert events[-1].type == "response.completed"
+        receipt = events[-1].model_extra["reef"]["agent_record_id"]
+        assert record(daemon, receipt) == ("complete", "responses", "engine", True)
+
+
+def test_the_anthropic_sdk(daemon: Daemon) -> None:
+    with anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN, max_retries=0) as client:
+        raw = client.messages.with_raw_response.create(model="tiny", messages=MESSAGES, max_tokens=4)
+        assert raw.parse().usage.output_tokens == 4
+        receipt = raw.headers["x-reef-agent-record-id"]
+        assert record(daemon, receipt) == ("complete", "messages", "engine", False)
+
+        with client.messages.stream(model="tiny", messages=MESSAGES, max_tokens=4) as stream:
+            receipt = stream.response.headers["x-reef-agent-record-id"]
+            assert stream.get_final_message().usage.output_tokens > 0
+        assert record(daemon, receipt) == ("complete", "messages", "engine", True)
+        assert client.messages.count_tokens(model="tiny", messages=MESSAGES).input_tokens > 1
+
+
+def test_an_overlong_prompt_is_the_sdks_usual_error(daemon: Daemon) -> None:
+    long = [{"role": "user", "content": "hello " * 1024}]
+    with (
+        openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN, max_retries=0) as client,
+        pytest.raises(openai.BadRequestError) as caught,
+    ):
+        client.chat.completions.create(model="tiny", messages=long)
+    assert caught.value.code == "context_length_exceeded"
+    with (
+        anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN, max_retries=0) as client,
+        pytest.raises(anthropic.BadRequestError, match="prompt is too long"),
+    ):
+        client.messages.create(model="tiny", messages=long, max_tokens=4)
+
+
+def test_while_it_loads_clients_are_told_when_to_come_back(tmp_path: Path) -> None:
+    (tmp_path / "sitecustomize.py").write_text(SLOW_START)
+    signal_file = tmp_path / "go"
+    path = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[2])])
+    environ = {"PYTHONPATH": path, "LET_IT_LOAD": str(signal_file)}
+    with running(tmp_path, "--reef.model_path", str(tiny_model()), environ=environ) as daemon:
+        assert engine_state(daemon) == "loading"
+        chat = post(daemon, "/v1/chat/completions")
+        messages = post(daemon, "/v1/messages")
+        for answer in (chat, messages):
+            assert answer.status_code == 503
+            assert int(answer.headers["retry-after"]) >= 1
+            assert "is loading" in answer.json()["error"]["message"]
+        assert messages.json()["type"] == "error"
+        assert messages.json()["error"]["type"] == "overloaded_error"
+        assert chat.json()["error"]["type"] == "server_error"
+        signal_file.touch()
+        # The SDK's own retries are all that a client needs.
+        with openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN, max_retries=5) as client:
+            client.chat.completions.create(model="tiny", messages=MESSAGES, max_tokens=2)
+
+
+def test_a_crash_costs_one_child_and_a_killed_daemon_leaves_none(tmp_path: Path) -> None:
+    with running(tmp_path, "--reef.model_path", str(tiny_model())) as daemon:
+        ready(daemon)
+        first = child_of(daemon)
+        os.kill(first, signal.SIGKILL)
+        wait_for(lambda: engine_state(daemon) == "down" or None, "the crash")
+        down = post(daemon, "/v1/messages")
+        assert down.status_code == 503
+        assert "retry-after" in down.headers
+        ready(daemon)
+        assert post(daemon, "/v1/messages").status_code == 200
+        second = child_of(daemon)
+        daemon.kill()
+        wait_for(lambda: not is_running(second) or None, "the end of the child", seconds=5)
+
+
+def test_a_missing_model_stops_the_start_with_a_remedy(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="reef models add smollm2"):
+        Daemon(tmp_path, "--reef.model_path", "nowhere.gguf").start()
+
+
+def post(daemon: Daemon, path: str) -> httpx.Response:
+    with daemon.client() as client:
+        return client.post(path, json={"model": "tiny", "messages": MESSAGES, "max_tokens": 2})
