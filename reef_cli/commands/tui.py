@@ -1,0 +1,30 @@
+"""`reef tui`: the terminal interface."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from reef.errors import ReefError
+from reef_cli.session import command
+
+app = command()
+
+
+@app.command()
+def tui(
+    url: Annotated[
+        str | None, typer.Option("--url", help="The daemon's address; else the one of this home.")
+    ] = None,
+) -> None:
+    """See the loop turn, and steer it."""
+    if not sys.stdin.isatty() or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
+        raise ReefError(
+            "reef tui needs a terminal that can move its cursor",
+            hint="use `reef watch` in pipes and on dumb terminals",
+        )
+    from reef.async_client import AsyncClient
+    from reef_cli.tui.app import ReefApp
+
+    ReefApp(lambda: AsyncClient(url)).run()

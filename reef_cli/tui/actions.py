@@ -1,0 +1,59 @@
+"""Every action with its keys and its words. Keys, footer, palette and help all read this table.
+
+`scope` is the mode in which an action works; an empty one works everywhere. The method that performs it is
+`action_<id>` of the screen (or of the app, for those that work everywhere).
+"""
+
+from typing import NamedTuple
+
+from textual.binding import Binding, BindingType
+
+
+class Action(NamedTuple):
+    """`keys` are Textual key names, comma-separated; `footer` is its word there, empty to leave it out."""
+
+    id: str
+    keys: str
+    title: str
+    help: str
+    scope: str = ""
+    footer: str = ""
+
+
+ACTIONS: tuple[Action, ...] = (
+    Action("go('home')", "h", "Home", "All scenarios and what growth does right now.", footer="Home"),
+    Action("go('traffic')", "t", "Traffic", "The records, as they come.", footer="Traffic"),
+    Action("go('inbox')", "i", "Inbox", "Turns without feedback, and reports that wait.", footer="Inbox"),
+    Action("go('steps')", "s", "Steps", "What growing did, step by step.", footer="Steps"),
+    Action(
+        "go('history')",
+        "y",
+        "History",
+        "The releases: compare, serve, decide.",
+        footer="History",
+    ),
+    Action("go('tree')", "e", "Tree", "The served harness, entry by entry.", footer="Tree"),
+    Action("go('runtimes')", "n", "Runtimes", "Who answers: upstreams and engine."),
+    Action("go('log')", "l", "Log", "The daemon's log."),
+    Action("pick_scenario", "o", "Scenario", "Choose which one the screens show.", footer="Scenario"),
+    Action("help", "question_mark", "Help", "The keys that work here.", footer="Help"),
+    Action("toggle_dark", "ctrl+t", "Light or dark", "Switch between a light and a dark theme."),
+    Action("quit", "q", "Quit", "Leave; the daemon goes on.", footer="Quit"),
+)
+
+
+def actions_in(scope: str) -> list[Action]:
+    """What works in a mode: its own actions first, then those that work everywhere."""
+    return [action for action in ACTIONS if action.scope == scope] + (
+        [action for action in ACTIONS if not action.scope] if scope else []
+    )
+
+
+def bindings(scope: str) -> list[BindingType]:
+    """Textual's bindings for the actions of one scope (`""`: the app's own)."""
+    return [
+        Binding(key, action.id, action.footer or action.title, show=bool(action.footer) and at == 0)
+        for action in ACTIONS
+        if action.scope == scope
+        for at, key in enumerate(action.keys.split(","))
+    ]
