@@ -194,9 +194,9 @@ def listing(connection: Connection, scenario: str | None, limit: int = 200) -> l
     rows = connection.execute(query.order_by(steps.c.started_at.desc(), steps.c.step.desc()).limit(limit))
     found = list(rows.mappings())
     consumed: dict[tuple[str, int], set[str]] = {}
-    wanted = {row["scenario"] for row in found}
     query_pairs = select(pairs.c.scenario, pairs.c.step, pairs.c.report).where(
-        pairs.c.scenario.in_(wanted), pairs.c.step.is_not(None)
+        pairs.c.scenario.in_({row["scenario"] for row in found}),
+        pairs.c.step.in_({row["step"] for row in found}),
     )
     for pair in connection.execute(query_pairs):
         consumed.setdefault((pair.scenario, pair.step), set()).add(pair.report)

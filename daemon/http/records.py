@@ -75,15 +75,12 @@ async def one(request: Request) -> JSONResponse:
 
 
 def _release(connection: Any, row: Any) -> dict[str, Any]:
-    if row["release_id"] is None:
+    """The release that served a record, in a few words."""
+    release = catalog.release(connection, row["scenario"], row["release_id"])
+    if release is None:
         return {"release": None}
-    for release in catalog.rows(connection, row["scenario"]):
-        if release["published"] and release["release_id"] == row["release_id"]:
-            told = {
-                key: release[key] for key in ("step", "release_id", "operation", "recorded_at", "message")
-            }
-            return {"release": told | {"metrics": load(release["metrics"])}}
-    return {"release": None}
+    told = {key: release[key] for key in ("step", "release_id", "operation", "recorded_at", "message")}
+    return {"release": told | {"metrics": load(release["metrics"])}}
 
 
 routes = [

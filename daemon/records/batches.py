@@ -2,18 +2,20 @@
 
 from typing import Any
 
-from sqlalchemy import Connection, exists, func, select, update
+from sqlalchemy import Connection, case, exists, func, select, update
 
 from daemon.records.judging import report_of, report_query
 from daemon.records.query import exchange_of, find
 from daemon.store.codec import load
-from daemon.store.schema import pairs, records, reports
+from daemon.store.schema import pairs, records, reports, scenarios
 from reef.errors import NotFound
 from reef.feedback import BatchUnit
 from reef.ids import now, rfc3339
 
 _STATES = ("consumed", "eligible", "pending", "ineligible")
 """In the order in which a report takes the state of its pairs."""
+LISTED = 1000
+"""Reports in one listing."""
 
 
 def ready_reports(connection: Connection, scenario: str, recipe: str, limit: int) -> list[str]:
@@ -72,17 +74,15 @@ def load_batch(connection: Connection, batch: list[dict[str, Any]]) -> list[Batc
 
 def counts(connection: Connection, scenario: str) -> dict[str, int]:
     """How many records, and reports by state."""
-    total = connection.execute(
-        select(func.count()).select_from(records).where(records.c.scenario == scenario)
-    ).scalar_one()
-    by_state = dict.fromkeys(_STATES, 0)
-    query = select(pairs.c.report, pairs.c.state).where(pairs.c.scenario == scenario).distinct()
-    states: dict[str, set[str]] = {}
-    for report_id, state in connection.execute(query):
-        states.setdefault(report_id, set()).add(state)
-    for found in states.values():
-        by_state[report_state(found)] += 1
-    return {"records": total} | by_state
+    taken = select(scenarios.c.next_sequence).where(scenarios.c.scenario == scenario)
+    rank = func.min(case({state: at for at, state in enumerate(_STATES)}, value=pairs.c.state))
+    by_report = (
+        select(rank.label("rank")).where(pairs.c.scenario == scenario).group_by(pairs.c.report).subquery()
+    )
+    by_rank = select(by_report.c.rank, func.count()).group_by(by_report.c.rank)
+    found = {_STATES[at]: count for at, count in connection.execute(by_rank)}
+    records_stored = connection.execute(taken).scalar_one() - 1
+    return {"records": records_stored} | {state: found.get(state, 0) for state in _STATES}
 
 
 def report_state(states: set[str]) -> str:
@@ -95,30 +95,24 @@ def report_listing(
     state: str | None = None,
     report_id: str | None = None,
 ) -> list[dict[str, Any]]:
-    """Reports with their pairs, newest first (protocol section 3). Raises `NotFound` for an unknown id."""
+    """The newest reports with their pairs (protocol section 3). Raises `NotFound` for an unknown id."""
     query = report_query()
     if scenario is not None:
         query = query.where(reports.c.scenario == scenario)
     if report_id is not None:
         query = query.where(reports.c.id == report_id)
-    rows = (
-        connection.execute(query.order_by(records.c.created_at.desc(), records.c.id.desc())).mappings().all()
-    )
+    if state is not None:
+        query = query.where(exists().where(pairs.c.report == reports.c.id, pairs.c.state == state))
+    newest = query.order_by(records.c.created_at.desc(), records.c.id.desc()).limit(LISTED)
+    rows = connection.execute(newest).mappings().all()
     if report_id is not None and not rows:
         raise NotFound(f"no report `{report_id}`", hint="see `reef pending`")
     joined: dict[str, list[dict[str, Any]]] = {}
     wanted = [row["id"] for row in rows]
     for pair in connection.execute(select(pairs).where(pairs.c.report.in_(wanted))).mappings():
-        joined.setdefault(pair["report"], []).append(
-            {
-                "receipt": pair["receipt"] or None,
-                "recipe": pair["recipe"],
-                "state": pair["state"],
-                "reason": pair["reason"] or None,
-                "message": pair["message"],
-                "step": pair["step"],
-            }
-        )
+        told = {key: pair[key] for key in ("recipe", "state", "message", "step")}
+        told |= {"receipt": pair["receipt"] or None, "reason": pair["reason"] or None}
+        joined.setdefault(pair["report"], []).append(told)
     listed = [_report_to_wire(row, joined.get(row["id"], [])) for row in rows]
     return [report for report in listed if state is None or report["state"] == state]
 

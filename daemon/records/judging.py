@@ -6,6 +6,7 @@ that it is judged at the next start.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,8 @@ from daemon.store.store import Store
 from reef.feedback import Report, Verdict
 from reef.ids import now, rfc3339
 from reef.recipe import Recipe
+
+log = logging.getLogger("reef.records")
 
 STATE_OF = {"train": "eligible", "wait": "pending", "never": "ineligible"}
 ELIGIBLE = Verdict("train", "waiting_for_batch", "it may teach; it waits for a batch")
@@ -98,7 +101,11 @@ class Judge:
         if refusal := _refusal(row):
             return refusal
         exchange = self._store.read_now(lambda connection: exchange_of(connection, row))
-        verdict = recipe.judge(report, exchange)
+        try:
+            verdict = recipe.judge(report, exchange)
+        except Exception as error:
+            log.exception("recipe %s could not judge report %s", type(recipe).__name__, report.id)
+            return Verdict("wait", "x:judge_failed", f"the recipe could not judge it: {error!r}")
         return ELIGIBLE if verdict.decision == "train" and not verdict.reason else verdict
 
 

@@ -58,6 +58,14 @@ def row_at(connection: Connection, scenario: str, step: int) -> RowMapping | Non
     return connection.execute(query).mappings().first()
 
 
+def release(connection: Connection, scenario: str, release_id: str | None) -> RowMapping | None:
+    """The row that published a release, or None."""
+    query = select(releases).where(
+        releases.c.scenario == scenario, releases.c.release_id == release_id, releases.c.published
+    )
+    return connection.execute(query.limit(1)).mappings().first()
+
+
 def head(connection: Connection, scenario: str) -> tuple[str, str]:
     """Release id and content id that the scenario serves. Raises `NotFound`."""
     row = connection.execute(select(scenarios).where(scenarios.c.scenario == scenario)).mappings().first()

@@ -5,6 +5,7 @@ Whoever finds it unfinished repeats it: the same commit, the same ref, the same 
 """
 
 import asyncio
+import logging
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
@@ -22,6 +23,8 @@ from daemon.store.schema import intents, scenarios
 from daemon.store.store import Store
 from reef.errors import ReefError
 from reef.ids import now, rfc3339
+
+log = logging.getLogger("reef.releases")
 
 RELEASE = "release"
 
@@ -91,7 +94,13 @@ class History:
         """Finish what a crash interrupted."""
         query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
         unfinished = await self.store.read(lambda connection: list(connection.execute(query).scalars()))
-        return [await self._carry_out(load(detail)) for detail in unfinished]
+        finished = []
+        for detail in map(load, unfinished):
+            try:
+                finished.append(await self._carry_out(detail))
+            except Conflict as error:
+                log.warning("step %s of %s was not published: %s", detail["step"], detail["scenario"], error)
+        return finished
 
     async def files(self, content_id: str) -> dict[str, bytes]:
         return await asyncio.to_thread(self.git.read_tree, content_id)

@@ -101,10 +101,7 @@ class Scenarios:
                 raise NotFound(f"no scenario named `{name}`", hint=f"reef scenarios create {name}")
             scenario = (await self.create(name, start=start))[0]
         elif start is not None and start != scenario.start_release_id:
-            raise Conflict(
-                f"scenario `{name}` did not start from {start}",
-                hint="leave x-reef-release-id out, or use a new scenario name",
-            )
+            await self._refuse_other_start(name, start)
         return scenario.head
 
     async def create(self, name: str, *, start: str | None = None) -> tuple[Scenario, bool]:
@@ -205,6 +202,15 @@ class Scenarios:
         del self._loaded[name]
         self._archived.add(name)
         return await asyncio.to_thread(self._history.git.archive, name)
+
+    async def _refuse_other_start(self, name: str, start: str) -> None:
+        """A client may also name the scenario's own first release as its start."""
+        first = await self._history.store.read(lambda connection: catalog.row_at(connection, name, 0))
+        if first is None or first["release_id"] != start:
+            raise Conflict(
+                f"scenario `{name}` did not start from {start}",
+                hint="leave x-reef-release-id out, or use a new scenario name",
+            )
 
     async def _start_content(self, section: RecipeSection, start: str | None) -> str:
         if start is None:

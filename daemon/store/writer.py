@@ -102,12 +102,14 @@ class Writer:
         try:
             with self._engine.begin() as connection:
                 for job in group:
-                    done.append((job, *_attempt(connection, job)))
+                    if job.future.set_running_or_notify_cancel():
+                        done.append((job, *_attempt(connection, job)))
         except (SQLAlchemyError, OSError) as error:
             failure = cannot_write(error)
             self.last_error = failure.message
             for job in group:
-                job.future.set_exception(failure)
+                if job.future.running() or job.future.set_running_or_notify_cancel():
+                    job.future.set_exception(failure)
             return
         self.last_error = None
         for job, result, problem in done:
