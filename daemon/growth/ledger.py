@@ -111,7 +111,8 @@ class Ledger:
             steps.save(connection, self.lease, self.step, state=state, **values)
             row = steps.get(connection, self.scenario.name, self.step)
             if outcome is not None and catalog.row_at(connection, row["scenario"], row["step"]) is None:
-                catalog.add(connection, history_row(row, *outcome))
+                moment = catalog.moment(connection, self.scenario.name)
+                catalog.add(connection, history_row(row, moment, *outcome))
             if carries_on:
                 steps.carry_on(connection, self.lease, row, carries_on)
             return row
@@ -128,7 +129,7 @@ class Ledger:
         return row
 
 
-def history_row(row: RowMapping, message: str, metrics: dict[str, Any]) -> catalog.Row:
+def history_row(row: RowMapping, moment: str, message: str, metrics: dict[str, Any]) -> catalog.Row:
     """The release row of a step that published nothing."""
     return catalog.Row(
         scenario=row["scenario"],
@@ -136,7 +137,7 @@ def history_row(row: RowMapping, message: str, metrics: dict[str, Any]) -> catal
         operation="training",
         release_id=row["base_release_id"],
         content_id=row["content_id"] or row["base_content_id"],
-        recorded_at=rfc3339(now()),
+        recorded_at=moment,
         recipe=row["recipe"],
         published=False,
         parent_release_id=row["base_release_id"],

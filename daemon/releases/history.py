@@ -21,7 +21,7 @@ from daemon.releases.git import GitReleases
 from daemon.store.codec import dump, load
 from daemon.store.schema import intents, scenarios
 from daemon.store.store import Store
-from reef.errors import ReefError
+from reef.errors import Conflict, ReefError
 from reef.ids import now, rfc3339
 
 log = logging.getLogger("reef.releases")
@@ -119,8 +119,10 @@ class History:
         try:
             release_id = await asyncio.to_thread(self.git.commit, plan)
             await asyncio.to_thread(self.git.publish, plan.scenario, release_id, plan.parent)
-        except ReefError:  # the ref did not move
-            await self.store.write(lambda connection: _abandon(connection, detail))
+        except ReefError as error:
+            stale = isinstance(error, Conflict)
+            if stale or await asyncio.to_thread(self.git.head, plan.scenario) == plan.parent:
+                await self.store.write(lambda connection: _abandon(connection, detail))
             raise
         published = Published(
             detail["scenario"], detail["step"], detail["operation"], release_id, detail["content_id"]
@@ -152,7 +154,11 @@ def _intend(connection: Connection, publication: Publication) -> dict[str, Any]:
         score=publication.score,
         evidence=publication.evidence,
     )
-    detail = asdict(publication) | {"step": step, "message": message, "recorded_at": rfc3339(now())}
+    detail = asdict(publication) | {
+        "step": step,
+        "message": message,
+        "recorded_at": catalog.moment(connection, scenario),
+    }
     connection.execute(
         insert(intents),
         {
