@@ -5,8 +5,9 @@ import asyncio
 from sqlalchemy import Connection, RowMapping
 
 from daemon.growth import steps
+from daemon.growth.outcome import said
 from daemon.growth.rooms import Rooms
-from daemon.growth.step import APPROVED, said
+from daemon.growth.step import APPROVED
 from daemon.harness.mutations import apply
 from daemon.releases import catalog
 from daemon.releases.history import Publication, Published

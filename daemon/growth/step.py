@@ -16,10 +16,12 @@ from daemon.growth import budget, candidate, steps
 from daemon.growth.context import Context
 from daemon.growth.episodes import ChatEpisodes, EpisodeRows, copy_key
 from daemon.growth.lease import Lease
+from daemon.growth.outcome import listed, said
 from daemon.growth.rooms import Progress, Rooms
 from daemon.harness.adapters import adapter
 from daemon.harness.render import chat_prefix
 from daemon.records.batches import load_batch
+from daemon.releases import catalog
 from daemon.releases.catalog import Row
 from daemon.releases.history import Publication
 from daemon.serving.scenarios import Scenario
@@ -289,9 +291,14 @@ class StepRun:
 
     async def _wait_for_review(self, row: RowMapping, why: str, metrics: dict[str, Any]) -> None:
         await self._save(
-            "waiting", waits_for="review", decision=why, pending=True, metrics=metrics, outcome=None
+            "waiting",
+            listed=listed(row, why, metrics, pending=True),
+            waits_for="review",
+            decision=why,
+            pending=True,
+            metrics=metrics,
+            outcome=None,
         )
-        await self.rooms.history.record_outcome(self._row_of(row, why, metrics, pending=True))
         self.rooms.events.publish(
             "release",
             self.scenario.name,
@@ -303,39 +310,25 @@ class StepRun:
             pending=True,
         )
 
-    def _row_of(self, row: RowMapping, message: str, metrics: dict[str, Any] | None, *, pending: bool) -> Row:
-        return Row(
-            scenario=self.scenario.name,
-            step=self.step,
-            operation="training",
-            release_id=row["base_release_id"],
-            content_id=row["content_id"] or row["base_content_id"],
-            recorded_at=rfc3339(now()),
-            recipe=row["recipe"],
-            published=False,
-            parent_release_id=row["base_release_id"],
-            candidate_id=row["candidate_id"],
-            pending=pending,
-            message=row["reason"].splitlines()[0] if row["reason"] else message,
-            metrics=metrics,
-        )
-
     async def _finish(
         self, outcome: str, sentence: str, *, error: ReefError | None = None, **values: Any
     ) -> None:
         told = {"message": error.message, "hint": error.hint} if error else None
-        await self._save(
-            "done", outcome=outcome, decision=sentence, finished_at=rfc3339(now()), error=told, **values
-        )
-        row = await self._row()
+        row = None
         if outcome != "select":
-            metrics = load(row["metrics"]) or {"published": False}
-            metrics["selection"] = metrics.get("selection") or {
-                "policy": self.scenario.section.gate.policy,
-                "outcome": outcome,
-                "reason": sentence,
-            }
-            await self.rooms.history.record_outcome(self._row_of(row, sentence, metrics, pending=False))
+            step = dict(await self._row()) | {key: values[key] for key in ("reason",) if key in values}
+            metrics = values.get("metrics") or load(step["metrics"])
+            selection = {"policy": self.scenario.section.gate.policy, "outcome": outcome, "reason": sentence}
+            row = listed(step, sentence, {"published": False, "selection": selection} | (metrics or {}))
+        await self._save(
+            "done",
+            listed=row,
+            outcome=outcome,
+            decision=sentence,
+            finished_at=rfc3339(now()),
+            error=told,
+            **values,
+        )
         if error is not None:
             self.rooms.events.publish(
                 "error", self.scenario.name, where=f"step {self.step}", message=error.message, hint=error.hint
@@ -375,10 +368,15 @@ class StepRun:
             lambda connection: steps.get(connection, self.scenario.name, self.step)
         )
 
-    async def _save(self, state: str, **values: Any) -> None:
-        await self.rooms.store.write(
-            lambda connection: steps.save(connection, self.lease, self.step, state=state, **values)
-        )
+    async def _save(self, state: str, *, listed: Row | None = None, **values: Any) -> None:
+        """Store the state, and with it (all or nothing) the row that the release history shows of it."""
+
+        def work(connection: Any) -> None:
+            steps.save(connection, self.lease, self.step, state=state, **values)
+            if listed is not None and catalog.row_at(connection, listed.scenario, listed.step) is None:
+                catalog.add(connection, listed)
+
+        await self.rooms.store.write(work)
         self.rooms.events.publish(
             "step",
             self.scenario.name,
@@ -387,12 +385,3 @@ class StepRun:
             outcome=values.get("outcome"),
             decision=values.get("decision"),
         )
-
-
-def said(metrics: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:
-    """What a release's commit says: its score, and the evidence for it."""
-    scores = metrics.get("candidate_scores")
-    score = f"{sum(scores.values()) / len(scores):.3f}" if scores else None
-    if "wins" not in metrics:
-        return score, ()
-    return score, (f"{metrics['wins']} wins, {metrics['losses']} losses, {metrics['ties']} ties",)

@@ -100,15 +100,6 @@ class History:
                 log.warning("step %s of %s was not published: %s", detail["step"], detail["scenario"], error)
         return finished
 
-    async def record_outcome(self, row: Row) -> None:
-        """Add the row of a step that published nothing."""
-
-        def work(connection: Connection) -> None:
-            if catalog.row_at(connection, row.scenario, row.step) is None:
-                catalog.add(connection, row)
-
-        await self.store.write(work)
-
     async def files(self, content_id: str) -> dict[str, bytes]:
         return await asyncio.to_thread(self.git.read_tree, content_id)
 
