@@ -15,7 +15,7 @@ import httpx
 
 from reef.home import is_running, read_daemon
 
-REEF = Path(sys.executable).with_name("reef")
+REEF = str(Path(sys.executable).with_name("reef"))
 COMMAND_S = 60.0
 CHANGES_A_DAEMON = ("REEF_", "OPENAI_", "ANTHROPIC_", "MODEL_PATH", "PYTHON", "COLUMNS")
 
@@ -36,6 +36,8 @@ class Ran:
 class Terminal:
     """A working folder, an environment, and the home in it."""
 
+    reef_path = REEF
+
     def __init__(self, folder: Path, *, home: Path | None = None, **environ: str) -> None:
         self.folder = folder
         self.home = home or folder / "home"
@@ -44,9 +46,9 @@ class Terminal:
 
     def reef(self, *words: str, code: int | None = 0, stdin: str = "") -> Ran:
         """Run `reef WORDS`; it must end with `code` (None: any but "a bug")."""
-        ran = self.run([str(REEF), *words], stdin=stdin)
+        ran = self.run([self.reef_path, *words], stdin=stdin)
         assert "Traceback" not in ran.out + ran.err, ran
-        assert ran.code != 70 and code in (None, ran.code), ran
+        assert ran.code == code if code is not None else ran.code != 70, ran
         return ran
 
     def run(self, command: list[str], *, stdin: str = "") -> Ran:
