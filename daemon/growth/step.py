@@ -25,7 +25,7 @@ from daemon.releases.history import Publication
 from daemon.serving.scenarios import Scenario
 from daemon.serving.served import Served
 from daemon.store.codec import load
-from reef.errors import Conflict, ReefError, Refused
+from reef.errors import Conflict, ReefError, Refused, Unavailable
 from reef.recipe import Budget, Recipe, turned_down
 from reef.tasks import Side, Task
 from reef.tree import HarnessTree, Proposal
@@ -67,6 +67,8 @@ class StepRun:
             except Stopped:
                 return
             except ReefError as error:
+                if (await self._book.row())["state"] == "committing" and isinstance(error, Unavailable):
+                    raise  # it is decided: the worker tries again until it is published
                 await self._book.finish("error", f"it could not be finished: {error.message}", error=error)
                 return
         await self._book.finish("error", "the served release kept changing while this step ran")
