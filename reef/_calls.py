@@ -105,8 +105,8 @@ def decide(verb: str, scenario: str, release_id: str, reason: str | None = None)
     return Call("POST", path, body=_given(release_id=release_id, reason=reason))
 
 
-def diff(scenario: str, start: str, end: str) -> Call:
-    return Call("GET", f"/reef/scenarios/{segment(scenario)}/diff", {"from": start, "to": end})
+def diff(scenario: str, start: str | None, end: str) -> Call:
+    return Call("GET", f"/reef/scenarios/{segment(scenario)}/diff", _given(**{"from": start, "to": end}))
 
 
 def harness(scenario: str | None, release_id: str | None, adapter: str | None) -> Call:

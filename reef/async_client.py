@@ -204,8 +204,8 @@ class AsyncClient:
         """Close a candidate that waits for review, unserved."""
         return await self._json(_calls.decide("reject", scenario, release_id, reason))
 
-    async def diff(self, scenario: str, start: str, end: str) -> str:
-        """The unified diff between two revisions."""
+    async def diff(self, scenario: str, start: str | None, end: str) -> str:
+        """The unified diff between two revisions; `start` None is the release before `end`, if any."""
         return await self._text(_calls.diff(scenario, start, end))
 
     async def harness(

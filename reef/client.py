@@ -217,8 +217,8 @@ class Client:
         """Close a candidate that waits for review, unserved."""
         return self._json(_calls.decide("reject", scenario, release_id, reason))
 
-    def diff(self, scenario: str, start: str, end: str) -> str:
-        """The unified diff between two revisions."""
+    def diff(self, scenario: str, start: str | None, end: str) -> str:
+        """The unified diff between two revisions; `start` None is the release before `end`, if any."""
         return self._text(_calls.diff(scenario, start, end))
 
     def harness(
