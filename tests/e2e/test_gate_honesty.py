@@ -85,8 +85,10 @@ def test_forty_useless_sentences_and_ten_useful_ones(tmp_path: Path) -> None:
         with running(tmp_path) as daemon:
             for number in range(40):
                 report(daemon, "useless", f"Useless advice number {number}.")
-            for number in range(10):
+            all_done(daemon, 40)
+            for number in range(10):  # one after another: which answer comes n-th must not depend on luck
                 report(daemon, f"useful-{number}", USEFUL)
+                daemon.step(f"useful-{number}", 1, until=("done",))
             steps = all_done(daemon, 50)
 
     assert {one["outcome"] for one in steps} <= {"select", "reject", "inconclusive"}
