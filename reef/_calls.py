@@ -137,6 +137,10 @@ def step(scenario: str, number: int) -> Call:
     return Call("GET", f"/reef/steps/{segment(scenario)}/{number}")
 
 
+def cancel_step(scenario: str, number: int) -> Call:
+    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/cancel", body={})
+
+
 def run_step(scenario: str, number: int) -> Call:
     return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/run", body={})
 

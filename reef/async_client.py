@@ -244,6 +244,10 @@ class AsyncClient:
         """One step with its batch and episodes."""
         return await self._json(_calls.step(scenario, number))
 
+    async def cancel_step(self, scenario: str, number: int) -> JSON:
+        """End a step that is under way, or that waits for money: `{scenario, step}`."""
+        return await self._json(_calls.cancel_step(scenario, number))
+
     async def run_step(self, scenario: str, number: int) -> JSON:
         """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""
         return await self._json(_calls.run_step(scenario, number))

@@ -255,6 +255,10 @@ class Client:
         """One step with its batch and episodes."""
         return self._json(_calls.step(scenario, number))
 
+    def cancel_step(self, scenario: str, number: int) -> JSON:
+        """End a step that is under way, or that waits for money: `{scenario, step}`."""
+        return self._json(_calls.cancel_step(scenario, number))
+
     def run_step(self, scenario: str, number: int) -> JSON:
         """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""
         return self._json(_calls.run_step(scenario, number))

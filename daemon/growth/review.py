@@ -1,4 +1,5 @@
-"""What a person decides: promote or reject a candidate that waits, run a step again, check a release out."""
+"""What a person decides: promote or reject a candidate that waits, run a step again or cancel it,
+check a release out."""
 
 import asyncio
 
@@ -99,6 +100,20 @@ class Review:
             )
 
         await self.rooms.store.write(work)
+
+    async def cancel(self, scenario: Scenario, step: int) -> None:
+        """End a step that is under way, or that waits for money."""
+        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
+        if row["state"] in ("done", "committing") or row["waits_for"] == "review":
+            raise Conflict(
+                f"step {step} is {row['state']}, so it cannot be cancelled",
+                hint="a candidate that waits for review is closed with `reef reject`",
+            )
+        self.rooms.cancelled.add((scenario.name, step))
+        if row["state"] == "waiting":
+            await self.rooms.store.write(
+                lambda connection: steps.write(connection, scenario.name, step, state="queued")
+            )
 
     async def checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
         """Serve a release: one that waits is promoted, any other is published again as a new head."""

@@ -9,6 +9,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth import steps
+from daemon.growth.budget import spent_today
 from daemon.growth.observer import gate_hint
 from daemon.growth.rooms import Progress
 from daemon.http.rooms import Rooms, rooms
@@ -52,6 +53,10 @@ async def status(request: Request) -> JSONResponse:
                     }
                     for state in here.router.states()
                 ],
+            },
+            "budget": {
+                "spent_usd": await here.store.read(spent_today),
+                "usd_per_day": here.settings.growth.usd_per_day,
             },
             "storage": {
                 "kind": here.store.kind,

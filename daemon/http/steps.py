@@ -1,4 +1,4 @@
-"""/reef/steps: what growing did, and letting a step run."""
+"""/reef/steps: what growing did, letting a step run, ending one."""
 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
@@ -30,8 +30,18 @@ async def run(request: Request) -> JSONResponse:
     return JSONResponse({"scenario": scenario.name, "step": step, "state": "queued"}, 202)
 
 
+async def cancel(request: Request) -> JSONResponse:
+    here = rooms(request)
+    scenario = here.scenarios.get(request.path_params["scenario"])
+    step = request.path_params["step"]
+    await here.review.cancel(scenario, step)
+    here.growth.poke(scenario.name)
+    return JSONResponse({"scenario": scenario.name, "step": step}, 202)
+
+
 routes = [
     Route("/reef/steps", listing),
     Route("/reef/steps/{scenario}/{step:int}", one),
     Route("/reef/steps/{scenario}/{step:int}/run", run, methods=["POST"]),
+    Route("/reef/steps/{scenario}/{step:int}/cancel", cancel, methods=["POST"]),
 ]
