@@ -26,7 +26,7 @@ from daemon.releases.history import Publication
 from daemon.serving.scenarios import Scenario
 from daemon.serving.served import Served
 from daemon.store.codec import load
-from reef.errors import Conflict, ReefError, Refused
+from reef.errors import Conflict, ReefError, Refused, Unavailable
 from reef.recipe import Budget, Recipe, turned_down
 from reef.tasks import Side, Task
 from reef.tree import HarnessTree, Proposal
@@ -73,6 +73,8 @@ class StepRun:
                     await self._book.finish("skip", "cancelled by a person")
                 return
             except ReefError as error:
+                if (await self._book.row())["state"] == "committing" and isinstance(error, Unavailable):
+                    raise  # it is decided: the worker tries again until it is published
                 await self._book.finish("error", f"it could not be finished: {error.message}", error=error)
                 return
             except Exception as error:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from daemon.records.bodies import store_body
 from daemon.records.draft import Draft
@@ -122,18 +122,21 @@ class RecordBook:
         return mask(body) if self._scrub else (body, 0)
 
 
+_TAKE_SEQUENCE = (
+    update(scenarios)
+    .where(scenarios.c.scenario == bindparam("name"))
+    .values(next_sequence=scenarios.c.next_sequence + 1)
+    .returning(scenarios.c.next_sequence)
+)
+
+
 def next_sequence(connection: Connection, scenario: str) -> int:
     """Take the next number of a scenario, in the transaction that stores the record.
 
     Raises:
         NotFound: there is no such scenario.
     """
-    taken = connection.execute(
-        update(scenarios)
-        .where(scenarios.c.scenario == scenario)
-        .values(next_sequence=scenarios.c.next_sequence + 1)
-        .returning(scenarios.c.next_sequence)
-    ).scalar()
+    taken = connection.execute(_TAKE_SEQUENCE, {"name": scenario}).scalar()
     if taken is None:
         raise NotFound(f"no scenario named `{scenario}`", hint="see `reef scenarios`")
     return int(taken) - 1
