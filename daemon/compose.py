@@ -89,11 +89,13 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         episode_slots=asyncio.Semaphore(settings.growth.parallel_episodes),
     )
     growth = Growth(growth_rooms)
+    review = Review(growth_rooms)
     judge = Judge(store, book, recipes.of, events)
     observer = Observer(store, book, judge, scenarios, growth, events)
     await router.start()
     stack.push_async_callback(router.close)
     await judge.recover()
+    await review.recover()
     stack.push_async_callback(growth.stop)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
@@ -113,7 +115,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         exchange=exchange,
         observer=observer,
         growth=growth,
-        review=Review(growth_rooms),
+        review=review,
         events=events,
         recipe_of=recipes.of,
         tasks_of=recipes.tasks_of,

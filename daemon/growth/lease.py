@@ -16,6 +16,10 @@ from reef.ids import now, rfc3339
 LEASE_S = 60.0
 
 
+class LostLease(Conflict):
+    """Somebody else grows the scenario now."""
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     scenario: str
@@ -45,7 +49,7 @@ def take(connection: Connection, scenario: str, holder: str) -> Lease | None:
 
 
 def prove(connection: Connection, lease: Lease) -> None:
-    """Extend the lease, or raise `Conflict` when somebody else has taken it."""
+    """Extend the lease, or raise `LostLease` when somebody else has taken it."""
     until = rfc3339(now() + timedelta(seconds=LEASE_S))
     kept = connection.execute(
         update(leases)
@@ -53,6 +57,6 @@ def prove(connection: Connection, lease: Lease) -> None:
         .values(expires_at=until)
     ).rowcount
     if kept != 1:
-        raise Conflict(
+        raise LostLease(
             f"another daemon took over growing `{lease.scenario}`", hint="only one daemon grows a scenario"
         )

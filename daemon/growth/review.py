@@ -2,19 +2,22 @@
 
 import asyncio
 
-from sqlalchemy import Connection, RowMapping
+from sqlalchemy import Connection, RowMapping, select
 
 from daemon.growth import steps
-from daemon.growth.outcome import said
 from daemon.growth.rooms import Rooms
-from daemon.growth.step import APPROVED
+from daemon.growth.step import APPROVED, said
 from daemon.harness.mutations import apply
 from daemon.releases import catalog
 from daemon.releases.history import Publication, Published
 from daemon.serving.scenarios import Scenario
 from daemon.store.codec import load
+from daemon.store.schema import releases
+from daemon.store.schema import steps as table
 from reef.errors import Conflict, NotFound
 from reef.ids import now, rfc3339
+
+BY_PERSON = "promoted by a person"
 
 
 class Review:
@@ -22,6 +25,11 @@ class Review:
 
     def __init__(self, rooms: Rooms) -> None:
         self.rooms = rooms
+
+    async def recover(self) -> None:
+        """Close the steps whose candidate was promoted just before a crash."""
+        for row in await self.rooms.store.read(promoted):
+            await self._close(row, "select", BY_PERSON, row["promoted_id"])
 
     async def promote(self, scenario: Scenario, candidate_id: str) -> Published:
         """Serve a candidate that waits. On a head that moved on, its changes are applied anew.
@@ -54,7 +62,7 @@ class Review:
                 metrics=metrics | {"published": True},
             )
         )
-        await self._close(row, "select", "promoted by a person", published.release_id)
+        await self._close(row, "select", BY_PERSON, published.release_id)
         return published
 
     async def reject(self, scenario: Scenario, candidate_id: str, reason: str) -> None:
@@ -74,6 +82,8 @@ class Review:
 
         def work(connection: Connection) -> None:
             catalog.forget_row(connection, scenario.name, step)
+            if row["base_release_id"] != scenario.head.release_id:
+                steps.forget_episodes(connection, scenario.name, step)
             steps.write(
                 connection,
                 scenario.name,
@@ -140,3 +150,16 @@ class Review:
         self.rooms.events.publish(
             "step", scenario, step=step, state="done", outcome=outcome, decision=decision
         )
+
+
+def promoted(connection: Connection) -> list[RowMapping]:
+    """Steps that still wait although their candidate is published, with its `promoted_id`."""
+    query = (
+        select(table, releases.c.release_id.label("promoted_id"))
+        .join(
+            releases,
+            (releases.c.scenario == table.c.scenario) & (releases.c.candidate_id == table.c.candidate_id),
+        )
+        .where(table.c.state == "waiting", table.c.pending, releases.c.operation == "promote")
+    )
+    return list(connection.execute(query).mappings())

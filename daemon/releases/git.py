@@ -130,9 +130,13 @@ class GitReleases:
         return tuple(name.removeprefix("refs/heads/") for name in self._refs.below("refs/heads/"))
 
     def keep_candidate(self, scenario: str, step: int, release_id: str) -> None:
-        """Keep a commit that is not served, so that it can be shown, diffed and promoted."""
+        """Keep a commit that is not served, so that it can be shown, diffed and promoted.
+
+        A step that starts over replaces its earlier one.
+        """
         with self._lock:
-            self._refs.move(candidate(scenario, step), self._object(release_id, "commit"), None)
+            ref = candidate(scenario, step)
+            self._refs.move(ref, self._object(release_id, "commit"), self._refs.get(ref))
 
     def drop_candidate(self, scenario: str, step: int) -> None:
         """Forget a candidate; one that is gone already is fine."""
