@@ -98,6 +98,8 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     await judge.recover()
     await review.recover()
     stack.push_async_callback(growth.stop)
+    judging = asyncio.create_task(observer.keep_judging(), name="judging")
+    stack.callback(judging.cancel)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
     scenarios.on_created.append(growth.watch)
