@@ -18,6 +18,7 @@ from daemon.growth.rooms import Rooms as GrowthRooms
 from daemon.growth.worker import Growth
 from daemon.harness.mutations import apply
 from daemon.http.rooms import Rooms
+from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
 from daemon.records.judging import Judge
@@ -44,7 +45,7 @@ from reef.tree import HarnessTree, Mutation
 log = logging.getLogger("reef")
 
 
-async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
+async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Journal) -> Rooms:
     """Open everything; the stack closes it.
 
     Raises:
@@ -89,12 +90,16 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         episode_slots=asyncio.Semaphore(settings.growth.parallel_episodes),
     )
     growth = Growth(growth_rooms)
+    review = Review(growth_rooms)
     judge = Judge(store, book, recipes.of, events)
     observer = Observer(store, book, judge, scenarios, growth, events)
     await router.start()
     stack.push_async_callback(router.close)
     await judge.recover()
+    await review.recover()
     stack.push_async_callback(growth.stop)
+    judging = asyncio.create_task(observer.keep_judging(), name="judging")
+    stack.callback(judging.cancel)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
     scenarios.on_created.append(growth.watch)
@@ -113,8 +118,9 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         exchange=exchange,
         observer=observer,
         growth=growth,
-        review=Review(growth_rooms),
+        review=review,
         events=events,
+        journal=journal,
         recipe_of=recipes.of,
         tasks_of=recipes.tasks_of,
     )

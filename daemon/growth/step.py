@@ -1,8 +1,9 @@
 """One step, from its batch to a decision. Each state's result is written before the next begins."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import Any
 
@@ -15,22 +16,22 @@ from daemon.evaluation.tasks import leaks
 from daemon.growth import budget, candidate, steps
 from daemon.growth.context import Context
 from daemon.growth.episodes import ChatEpisodes, EpisodeRows, copy_key
-from daemon.growth.lease import Lease
+from daemon.growth.lease import Lease, LostLease
+from daemon.growth.ledger import Ledger
 from daemon.growth.rooms import Progress, Rooms
 from daemon.harness.adapters import adapter
 from daemon.harness.render import chat_prefix
 from daemon.records.batches import load_batch
-from daemon.releases.catalog import Row
 from daemon.releases.history import Publication
 from daemon.serving.scenarios import Scenario
 from daemon.serving.served import Served
 from daemon.store.codec import load
-from daemon.store.schema import episodes as episode_table
-from reef.errors import Conflict, ReefError, Refused
-from reef.ids import now, rfc3339
+from reef.errors import Conflict, ReefError, Refused, Unavailable
 from reef.recipe import Budget, Recipe, turned_down
 from reef.tasks import Side, Task
 from reef.tree import HarnessTree, Proposal
+
+log = logging.getLogger("reef.growth")
 
 MAX_RESTARTS = 3
 APPROVED = "approved"
@@ -47,35 +48,68 @@ class StepRun:
     lease: Lease
     step: int
     stopping: Callable[[], bool]
+    _book: Ledger = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._book = Ledger(self.rooms, self.scenario, self.lease, self.step)
+
+    @property
+    def seed(self) -> int:
+        name = f"{self.scenario.name}:{self.step}".encode()
+        return int.from_bytes(blake2b(name, digest_size=8).digest())
 
     async def run(self) -> None:
         for _ in range(MAX_RESTARTS):
             try:
                 await self._go_on()
                 return
+            except LostLease:
+                raise
             except Conflict as error:
-                if "took over" in error.message:
-                    raise
-                await self._start_over(error)
+                await self._book.start_over(error)
             except Stopped:
+                if self._is_cancelled():
+                    self.rooms.cancelled.discard((self.scenario.name, self.step))
+                    await self._book.finish("skip", "cancelled by a person")
                 return
             except ReefError as error:
-                await self._finish("error", f"it could not be finished: {error.message}", error=error)
+                if (await self._book.row())["state"] == "committing" and isinstance(error, Unavailable):
+                    raise  # it is decided: the worker tries again until it is published
+                await self._book.finish("error", f"it could not be finished: {error.message}", error=error)
                 return
-        await self._finish("error", "the served release kept changing while this step ran")
+            except Exception as error:
+                log.exception("step %s of %s failed", self.step, self.scenario.name)
+                bug = ReefError(f"{type(error).__name__}: {error}", hint="see `reef logs`")
+                await self._book.finish("error", "it failed on a bug, of Reef or of a plug-in", error=bug)
+                return
+        await self._book.finish("error", "the served release kept changing while this step ran")
+
+    def _is_cancelled(self) -> bool:
+        return (self.scenario.name, self.step) in self.rooms.cancelled
+
+    def _stops(self) -> bool:
+        return self.stopping() or self._is_cancelled()
+
+    def _go_no_further(self) -> None:
+        if self._stops():
+            raise Stopped("the step was cancelled")
 
     async def _go_on(self) -> None:
-        row = await self._row()
+        row = await self._book.row()
+        if row["state"] == "committing":
+            await self._commit(row)
+            return
+        self._go_no_further()
         recipe = self.rooms.recipe_of(self.scenario.name)
         tasks = await asyncio.to_thread(self.rooms.tasks_of, self.scenario.name)
         base = await self.rooms.scenarios.tree(row["base_content_id"])
         if row["state"] == "queued":
             if not await self._affordable(row, recipe, tasks):
                 return
-            await self._save("proposing")
+            await self._book.save("proposing")
         if row["state"] in ("queued", "proposing") and not await self._propose(row, recipe, tasks, base):
             return
-        row = await self._row()
+        row = await self._book.row()
         decision = await self._evaluate(row, tasks)
         await self._decide(row, decision)
 
@@ -89,7 +123,7 @@ class StepRun:
         calls = episodes + (PROPOSER_CALLS if recipe.needs_model() else 0)
         price = self.rooms.router.own(self.scenario.section.model).price if calls else None
         expected = budget.estimate(calls=calls, input_tokens=None, max_tokens=gate.max_tokens, price=price)
-        await self._save("queued", notes=[f"expected: {expected.sentence()}"] if calls else [])
+        await self._book.save("queued", notes=[f"expected: {expected.sentence()}"] if calls else [])
         if expected.usd is None or row["waits_for"] == APPROVED:
             return True
         left = self.rooms.limits.usd_per_day - await self.rooms.store.read(budget.spent_today)
@@ -99,7 +133,7 @@ class StepRun:
             f"it may cost ${expected.usd:.2f} and ${max(left, 0):.2f} of today's budget is left; "
             f"`reef step {self.step} -s {self.scenario.name} --run` runs it"
         )
-        await self._save("waiting", waits_for="money", decision=sentence)
+        await self._book.save("waiting", waits_for="money", decision=sentence)
         return False
 
     # -- proposing
@@ -112,11 +146,12 @@ class StepRun:
             proposal = await recipe.propose(context)
         except Refused as error:
             why = {"rule": error.rule, "message": error.message}
-            await self._finish("reject", f"refused: {error.message}", refused=why, notes=context.notes)
+            await self._book.finish("reject", f"refused: {error.message}", refused=why, notes=context.notes)
             return False
+        self._go_no_further()
         notes = load(row["notes"], []) + context.notes
         if proposal is None:
-            await self._finish("skip", "this batch teaches nothing new", notes=notes)
+            await self._book.finish("skip", "this batch teaches nothing new", notes=notes)
             return False
         told: dict[str, Any] = {
             "proposer": proposal.proposer,
@@ -126,7 +161,7 @@ class StepRun:
         }
         if refused := self._refusal(context, proposal):
             told["refused"] = {"rule": refused.rule, "message": refused.message}
-            await self._finish("reject", f"refused: {refused.message}", **told)
+            await self._book.finish("reject", f"refused: {refused.message}", **told)
             return False
         made = await candidate.make(
             self.rooms.history.git,
@@ -141,9 +176,11 @@ class StepRun:
             recorded_at=row["started_at"],
         )
         if made.content_id == row["base_content_id"]:
-            await self._finish("skip", "the proposal changes nothing", **told)
+            await self._book.finish("skip", "the proposal changes nothing", **told)
             return False
-        await self._save("evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told)
+        await self._book.save(
+            "evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told
+        )
         return True
 
     async def _context(self, row: RowMapping, tasks: Sequence[Task], base: HarnessTree) -> Context:
@@ -166,7 +203,7 @@ class StepRun:
             caller=self.rooms.caller,
             episode_slots=self.rooms.episode_slots,
             model=self._model(batch),
-            is_cancelled=self.stopping,
+            is_cancelled=self._stops,
         )
 
     def _refusal(self, context: Context, proposal: Proposal) -> Refused | None:
@@ -207,11 +244,11 @@ class StepRun:
             log=EpisodeRows(self.rooms.store, self.lease, self.step, self._copy_keys(row, tasks, model)),
             limit=self.rooms.episode_slots,
             on_progress=self._progress,
-            cancelled=self.stopping,
+            cancelled=self._stops,
         )
         metrics = dict(decision.metrics) | {"published": False}
         metrics["evidence"] |= {"adapter": self.scenario.section.adapter, "model": model}
-        await self._save("deciding", metrics=metrics)
+        await self._book.save("deciding", metrics=metrics)
         return replace(decision, metrics=metrics)
 
     def _copy_keys(
@@ -252,17 +289,24 @@ class StepRun:
     async def _decide(self, row: RowMapping, decision: Decision) -> None:
         metrics = dict(decision.metrics)
         if decision.for_person:
-            await self._wait_for_review(row, decision.sentence, metrics)
+            await self._book.wait_for_review(decision.sentence, metrics)
             return
         if decision.outcome != "select":
-            await self._finish(decision.outcome, decision.sentence, metrics=metrics | {"published": False})
+            await self._book.finish(
+                decision.outcome, decision.sentence, metrics=metrics | {"published": False}
+            )
             return
         code = any(wire.get("options", {}).get("name") == "code_extension" for wire in load(row["mutations"]))
         if self.scenario.section.publish == "review" or code:
             why = "it changes code" if code else "publish is set to review"
-            await self._wait_for_review(row, f"{decision.sentence}; {why}, so a person decides", metrics)
+            await self._book.wait_for_review(f"{decision.sentence}; {why}, so a person decides", metrics)
             return
-        await self._save("committing", metrics=metrics, outcome="select", decision=decision.sentence)
+        await self._book.save("committing", metrics=metrics, outcome="select", decision=decision.sentence)
+        await self._commit(await self._book.row())
+
+    async def _commit(self, row: RowMapping) -> None:
+        """Publish what was decided. Safe to repeat."""
+        metrics = load(row["metrics"]) | {"published": True}
         score, evidence = said(metrics)
         published = await self.rooms.history.publish(
             Publication(
@@ -271,122 +315,16 @@ class StepRun:
                 content_id=row["content_id"],
                 parent=row["base_release_id"],
                 summary=row["reason"].splitlines()[0],
-                body=decision.sentence,
+                body=row["decision"],
                 score=score,
                 evidence=evidence,
                 recipe=row["recipe"],
                 step=self.step,
                 candidate_id=row["candidate_id"],
-                metrics=metrics | {"published": True},
+                metrics=metrics,
             )
         )
-        await self._finish(
-            "select",
-            decision.sentence,
-            metrics=metrics | {"published": True},
-            release_id=published.release_id,
-        )
-
-    async def _wait_for_review(self, row: RowMapping, why: str, metrics: dict[str, Any]) -> None:
-        await self._save(
-            "waiting", waits_for="review", decision=why, pending=True, metrics=metrics, outcome=None
-        )
-        await self.rooms.history.record_outcome(self._row_of(row, why, metrics, pending=True))
-        self.rooms.events.publish(
-            "release",
-            self.scenario.name,
-            step=self.step,
-            release_id=row["candidate_id"],
-            content_id=row["content_id"],
-            operation="training",
-            current=False,
-            pending=True,
-        )
-
-    def _row_of(self, row: RowMapping, message: str, metrics: dict[str, Any] | None, *, pending: bool) -> Row:
-        return Row(
-            scenario=self.scenario.name,
-            step=self.step,
-            operation="training",
-            release_id=row["base_release_id"],
-            content_id=row["content_id"] or row["base_content_id"],
-            recorded_at=rfc3339(now()),
-            recipe=row["recipe"],
-            published=False,
-            parent_release_id=row["base_release_id"],
-            candidate_id=row["candidate_id"],
-            pending=pending,
-            message=row["reason"].splitlines()[0] if row["reason"] else message,
-            metrics=metrics,
-        )
-
-    async def _finish(
-        self, outcome: str, sentence: str, *, error: ReefError | None = None, **values: Any
-    ) -> None:
-        told = {"message": error.message, "hint": error.hint} if error else None
-        await self._save(
-            "done", outcome=outcome, decision=sentence, finished_at=rfc3339(now()), error=told, **values
-        )
-        row = await self._row()
-        if outcome != "select":
-            metrics = load(row["metrics"]) or {"published": False}
-            metrics["selection"] = metrics.get("selection") or {
-                "policy": self.scenario.section.gate.policy,
-                "outcome": outcome,
-                "reason": sentence,
-            }
-            await self.rooms.history.record_outcome(self._row_of(row, sentence, metrics, pending=False))
-        if error is not None:
-            self.rooms.events.publish(
-                "error", self.scenario.name, where=f"step {self.step}", message=error.message, hint=error.hint
-            )
-
-    async def _start_over(self, error: Conflict) -> None:
-        """The head moved while this step ran: what was measured no longer compares with what is served."""
-
-        def work(connection: Any) -> None:
-            connection.execute(
-                episode_table.delete().where(
-                    episode_table.c.scenario == self.scenario.name, episode_table.c.step == self.step
-                )
-            )
-            steps.save(
-                connection,
-                self.lease,
-                self.step,
-                state="proposing",
-                base_release_id=self.scenario.head.release_id,
-                base_content_id=self.scenario.head.content_id,
-                metrics=None,
-                notes=[f"started over: {error.message}"],
-            )
-
-        await self.rooms.store.write(work)
-
-    # -- rows
-
-    @property
-    def seed(self) -> int:
-        name = f"{self.scenario.name}:{self.step}".encode()
-        return int.from_bytes(blake2b(name, digest_size=8).digest())
-
-    async def _row(self) -> RowMapping:
-        return await self.rooms.store.read(
-            lambda connection: steps.get(connection, self.scenario.name, self.step)
-        )
-
-    async def _save(self, state: str, **values: Any) -> None:
-        await self.rooms.store.write(
-            lambda connection: steps.save(connection, self.lease, self.step, state=state, **values)
-        )
-        self.rooms.events.publish(
-            "step",
-            self.scenario.name,
-            step=self.step,
-            state=state,
-            outcome=values.get("outcome"),
-            decision=values.get("decision"),
-        )
+        await self._book.finish("select", row["decision"], metrics=metrics, release_id=published.release_id)
 
 
 def said(metrics: dict[str, Any]) -> tuple[str | None, tuple[str, ...]]:

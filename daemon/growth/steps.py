@@ -4,9 +4,10 @@ queued -> proposing -> evaluating -> deciding -> committing -> done, with `waiti
 person (review, money). What a state has worked out is written before the next one begins.
 """
 
+from collections.abc import Collection
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, insert, select, update
+from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from daemon.growth.lease import Lease, prove
 from daemon.records import batches
@@ -47,9 +48,17 @@ def begin(
     return step
 
 
-def carry_on(connection: Connection, lease: Lease, previous: RowMapping) -> int:
-    """Queue a step that hands the batch of a finished one to the next proposer. Safe to repeat."""
+def carry_on(
+    connection: Connection, lease: Lease, previous: RowMapping, proposers: Collection[str]
+) -> int | None:
+    """Queue a step that hands the batch of a finished one to the proposers it has not had.
+
+    None: it has had them all, or nobody proposed anything. Safe to repeat.
+    """
     prove(connection, lease)
+    tried = {*tried_proposers(connection, previous), previous["proposer"]}
+    if previous["proposer"] is None or not set(proposers) - tried:
+        return None
     known = connection.execute(
         select(steps.c.step).where(steps.c.scenario == lease.scenario, steps.c.continues == previous["step"])
     ).scalar()
@@ -87,6 +96,11 @@ def save(connection: Connection, lease: Lease, step: int, **values: Any) -> None
     """Write what a step has worked out, under its lease."""
     prove(connection, lease)
     write(connection, lease.scenario, step, epoch=lease.epoch, **values)
+
+
+def forget_episodes(connection: Connection, scenario: str, step: int) -> None:
+    """Measure a step anew: what it ran on is no longer what is served."""
+    connection.execute(delete(episodes).where(episodes.c.scenario == scenario, episodes.c.step == step))
 
 
 def write(connection: Connection, scenario: str, step: int, **values: Any) -> None:

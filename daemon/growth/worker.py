@@ -40,6 +40,14 @@ class Growth:
         if (wake := self._wakes.get(name)) is not None:
             wake.set()
 
+    async def leave(self, name: str) -> None:
+        """End the loop of one scenario; a running step stops where it is."""
+        self._wakes.pop(name, None)
+        if (task := self._loops.pop(name, None)) is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
     async def stop(self) -> None:
         """End the loops; a running step goes on at the next start."""
         self._stopping = True
@@ -79,40 +87,21 @@ class Growth:
         )
         if lease is None:
             return
-        for step in await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name)):
-            await self._run(scenario, lease, step)
-        while not self._stopping and scenario.training_mode != "manual":
-            step_number = await self._begin(scenario, lease)
-            if step_number is None:
-                return
-            await self._run(scenario, lease, step_number)
+        while not self._stopping and (step := await self._next(scenario, lease)) is not None:
+            async with self.rooms.step_slots:
+                await StepRun(self.rooms, scenario, lease, step, lambda: self._stopping).run()
 
-    async def _begin(self, scenario: Scenario, lease: Lease) -> int | None:
-        section = scenario.section
+    async def _next(self, scenario: Scenario, lease: Lease) -> int | None:
+        """The step to run: one that is begun, else a new one for a full batch."""
+        begun = await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name))
+        if begun or scenario.training_mode == "manual":
+            return next(iter(begun), None)
         return await self.rooms.store.write(
             lambda connection: steps.begin(
                 connection,
                 lease,
                 recipe=scenario.recipe,
-                processor=section.use,
-                batch_size=section.batch_size,
+                processor=scenario.section.use,
+                batch_size=scenario.section.batch_size,
             )
         )
-
-    async def _run(self, scenario: Scenario, lease: Lease, step: int) -> None:
-        """Run a step, then those that carry its batch on to the proposers it has not had."""
-        next_step: int | None = step
-        while next_step is not None and not self._stopping:
-            async with self.rooms.step_slots:
-                await StepRun(self.rooms, scenario, lease, next_step, lambda: self._stopping).run()
-            next_step = await self._carry_on(scenario, lease, next_step)
-
-    async def _carry_on(self, scenario: Scenario, lease: Lease, step: int) -> int | None:
-        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
-        if row["state"] != "done" or row["outcome"] not in ("reject", "inconclusive") or not row["proposer"]:
-            return None
-        earlier = await self.rooms.store.read(lambda connection: steps.tried_proposers(connection, row))
-        left = set(self.rooms.recipe_of(scenario.name).proposers()) - earlier - {row["proposer"]}
-        if not left:
-            return None
-        return await self.rooms.store.write(lambda connection: steps.carry_on(connection, lease, row))

@@ -89,13 +89,14 @@ class Judge:
         training = report.metadata.get("training")
         if isinstance(training, dict) and training.get("eligible") is False:
             return Verdict("never", "opted_out", "the report asks not to be learnt from")
+        running = self._book.running_in(receipt) is not None  # asked first: a record may land in between
         row = self._store.read_now(
             lambda connection: (
                 connection.execute(select(records).where(records.c.id == receipt)).mappings().first()
             )
         )
         if row is None:
-            if self._book.running_in(receipt):
+            if running:
                 return Verdict("wait", "waiting_for_record", "the exchange is still running")
             return Verdict("never", "lost", "the exchange was never stored; the daemon stopped while it ran")
         if refusal := _refusal(row):

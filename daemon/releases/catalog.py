@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sqlalchemy import Connection, RowMapping, delete, insert, select, update
+from sqlalchemy import Connection, RowMapping, Select, delete, func, insert, select, update
 
 from daemon.releases.revisions import resolve
 from daemon.store.codec import dump, load
 from daemon.store.schema import releases, scenarios, tags
 from reef.errors import NotFound
+from reef.ids import now, rfc3339
 
 Operation = Literal["creation", "training", "rollback", "promote", "import"]
 
@@ -48,9 +50,22 @@ def move_head(connection: Connection, scenario: str, release_id: str, content_id
 
 
 def rows(connection: Connection, scenario: str) -> list[RowMapping]:
-    """Every row, oldest first."""
-    query = select(releases).where(releases.c.scenario == scenario).order_by(releases.c.step)
-    return list(connection.execute(query).mappings())
+    """Every row, oldest first: a step may end after ones that began later."""
+    return list(connection.execute(_in_order(scenario)).mappings())
+
+
+def _in_order(scenario: str) -> Select[Any]:
+    query = select(releases).where(releases.c.scenario == scenario)
+    return query.order_by(releases.c.recorded_at, releases.c.step)
+
+
+def moment(connection: Connection, scenario: str) -> str:
+    """The time of a release to be: now, and later than every release before it, whatever the clock does."""
+    query = select(func.max(releases.c.recorded_at)).where(releases.c.scenario == scenario)
+    newest, this = connection.execute(query).scalar(), now()
+    if newest is not None and newest >= rfc3339(this):
+        this = datetime.fromisoformat(newest) + timedelta(milliseconds=1)
+    return rfc3339(this)
 
 
 def row_at(connection: Connection, scenario: str, step: int) -> RowMapping | None:
@@ -86,8 +101,8 @@ def content_of(connection: Connection, release_id: str) -> str | None:
 def resolve_revision(connection: Connection, scenario: str, revision: str) -> tuple[str, str]:
     """Release id and content id of a revision (see `revisions`). Raises `NotFound`."""
     head(connection, scenario)
-    query = select(releases).where(releases.c.scenario == scenario).order_by(releases.c.step)
-    release_id = resolve(revision, connection.execute(query).all(), tags=tags_of(connection, scenario))
+    history = connection.execute(_in_order(scenario)).all()
+    release_id = resolve(revision, history, tags=tags_of(connection, scenario))
     content_id = content_of(connection, release_id)
     if content_id is None:
         raise NotFound(f"release `{release_id}` has no row", hint="`reef log --all` lists them")
@@ -101,6 +116,16 @@ def forget_row(connection: Connection, scenario: str, step: int) -> None:
             releases.c.scenario == scenario, releases.c.step == step, releases.c.published.is_(False)
         )
     )
+
+
+def summary(connection: Connection, scenario: str) -> tuple[RowMapping | None, int, int]:
+    """The last training row, the newest step of the history, and how many candidates wait."""
+    mine = releases.c.scenario == scenario
+    trained = select(releases).where(mine, releases.c.operation == "training")
+    last = connection.execute(trained.order_by(releases.c.step.desc()).limit(1)).mappings().first()
+    newest = connection.execute(select(func.max(releases.c.step)).where(mine)).scalar()
+    waiting = select(func.count()).select_from(releases).where(mine, releases.c.pending)
+    return last, newest or 0, connection.execute(waiting).scalar_one()
 
 
 def tags_of(connection: Connection, scenario: str) -> dict[str, str]:
@@ -128,8 +153,8 @@ def take_step(connection: Connection, scenario: str) -> int:
     return int(taken) - 1
 
 
-def to_wire(row: RowMapping, *, head_id: str, newest: int, names: Mapping[str, str]) -> dict[str, Any]:
-    """A row in the form of protocol section 6. `newest` is the last step that moved the head."""
+def to_wire(row: RowMapping, *, head_id: str, names: Mapping[str, str]) -> dict[str, Any]:
+    """A row in the form of protocol section 6."""
     return {
         "step": row["step"],
         "operation": row["operation"],
@@ -143,7 +168,7 @@ def to_wire(row: RowMapping, *, head_id: str, newest: int, names: Mapping[str, s
         "recorded_at": row["recorded_at"],
         "recipe": row["recipe"],
         "published": row["published"],
-        "current": bool(row["published"] and row["step"] == newest and row["release_id"] == head_id),
+        "current": bool(row["published"] and row["release_id"] == head_id),
         "pending": row["pending"],
         "tags": sorted(tag for tag, release_id in names.items() if release_id == row["release_id"]),
         "message": row["message"],
@@ -156,6 +181,5 @@ def listing(connection: Connection, scenario: str) -> list[dict[str, Any]]:
     """The rows of a scenario, oldest first. Raises `NotFound`."""
     head_id, _ = head(connection, scenario)
     found = rows(connection, scenario)
-    newest = max((row["step"] for row in found if row["published"]), default=-1)
     names = tags_of(connection, scenario)
-    return [to_wire(row, head_id=head_id, newest=newest, names=names) for row in found]
+    return [to_wire(row, head_id=head_id, names=names) for row in found]

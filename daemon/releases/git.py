@@ -14,7 +14,7 @@ from pathlib import Path
 
 from daemon.releases.commits import CommitPlan
 from daemon.releases.paths import check_paths
-from daemon.releases.plumbing import GitFailed, Plumbing
+from daemon.releases.plumbing import GitFailed, Plumbing, writing
 from daemon.releases.refs import Refs, archived, branch, candidate, candidates, check_tag, tag, tags
 from reef.errors import Invalid, NotFound
 from reef.ids import check_scenario
@@ -46,7 +46,8 @@ class GitReleases:
             Refused: a path that a release may not hold, or two that collide.
         """
         check_paths(files)
-        with tempfile.TemporaryDirectory(prefix="reef-tree-") as folder:
+        temporary = tempfile.gettempdir()
+        with writing(temporary), tempfile.TemporaryDirectory(prefix="reef-tree-", dir=temporary) as folder:
             names = sorted(files)
             for number, name in enumerate(names):
                 (Path(folder) / str(number)).write_bytes(files[name])
@@ -130,9 +131,13 @@ class GitReleases:
         return tuple(name.removeprefix("refs/heads/") for name in self._refs.below("refs/heads/"))
 
     def keep_candidate(self, scenario: str, step: int, release_id: str) -> None:
-        """Keep a commit that is not served, so that it can be shown, diffed and promoted."""
+        """Keep a commit that is not served, so that it can be shown, diffed and promoted.
+
+        A step that starts over replaces its earlier one.
+        """
         with self._lock:
-            self._refs.move(candidate(scenario, step), self._object(release_id, "commit"), None)
+            ref = candidate(scenario, step)
+            self._refs.move(ref, self._object(release_id, "commit"), self._refs.get(ref))
 
     def drop_candidate(self, scenario: str, step: int) -> None:
         """Forget a candidate; one that is gone already is fine."""

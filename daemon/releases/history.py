@@ -21,7 +21,7 @@ from daemon.releases.git import GitReleases
 from daemon.store.codec import dump, load
 from daemon.store.schema import intents, scenarios
 from daemon.store.store import Store
-from reef.errors import Conflict
+from reef.errors import Conflict, ReefError
 from reef.ids import now, rfc3339
 
 log = logging.getLogger("reef.releases")
@@ -72,6 +72,8 @@ class History:
         """Create a scenario (`row` are its columns) together with its first release."""
 
         def begin(connection: Connection) -> dict[str, Any]:
+            if (begun := _begun(connection, scenario)) is not None:
+                return begun
             connection.execute(insert(scenarios), dict(row))
             return _intend(connection, publication)
 
@@ -85,12 +87,18 @@ class History:
             Conflict: the head moved away from `parent` meanwhile.
         """
         async with self._locks[publication.scenario]:
+            await self._finish_open(publication.scenario)  # what could not be written when the disk was full
             detail = await self.store.write(lambda connection: _intend(connection, publication))
             return await self._carry_out(detail)
 
     async def recover(self) -> list[Published]:
         """Finish what a crash interrupted."""
+        return await self._finish_open()
+
+    async def _finish_open(self, scenario: str | None = None) -> list[Published]:
         query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
+        if scenario is not None:
+            query = query.where(intents.c.scenario == scenario)
         unfinished = await self.store.read(lambda connection: list(connection.execute(query).scalars()))
         finished = []
         for detail in map(load, unfinished):
@@ -99,15 +107,6 @@ class History:
             except Conflict as error:
                 log.warning("step %s of %s was not published: %s", detail["step"], detail["scenario"], error)
         return finished
-
-    async def record_outcome(self, row: Row) -> None:
-        """Add the row of a step that published nothing."""
-
-        def work(connection: Connection) -> None:
-            if catalog.row_at(connection, row.scenario, row.step) is None:
-                catalog.add(connection, row)
-
-        await self.store.write(work)
 
     async def files(self, content_id: str) -> dict[str, bytes]:
         return await asyncio.to_thread(self.git.read_tree, content_id)
@@ -123,11 +122,13 @@ class History:
         done = await self.store.read(lambda connection: _finished(connection, detail))
         if done is not None:
             return done
-        release_id = await asyncio.to_thread(self.git.commit, plan)
         try:
+            release_id = await asyncio.to_thread(self.git.commit, plan)
             await asyncio.to_thread(self.git.publish, plan.scenario, release_id, plan.parent)
-        except Conflict:
-            await self.store.write(lambda connection: _abandon(connection, detail))
+        except ReefError as error:
+            stale = isinstance(error, Conflict)
+            if stale or await asyncio.to_thread(self.git.head, plan.scenario) == plan.parent:
+                await self.store.write(lambda connection: _abandon(connection, detail))
             raise
         published = Published(
             detail["scenario"], detail["step"], detail["operation"], release_id, detail["content_id"]
@@ -159,7 +160,11 @@ def _intend(connection: Connection, publication: Publication) -> dict[str, Any]:
         score=publication.score,
         evidence=publication.evidence,
     )
-    detail = asdict(publication) | {"step": step, "message": message, "recorded_at": rfc3339(now())}
+    detail = asdict(publication) | {
+        "step": step,
+        "message": message,
+        "recorded_at": catalog.moment(connection, scenario),
+    }
     connection.execute(
         insert(intents),
         {
@@ -207,8 +212,25 @@ def _finish(connection: Connection, detail: dict[str, Any], published: Published
     connection.execute(update(intents).where(*_key(detail)).values(done_at=rfc3339(now())))
 
 
+def _begun(connection: Connection, scenario: str) -> dict[str, Any] | None:
+    """The intent of a creation that could not be finished, nor taken back."""
+    query = (
+        select(intents.c.detail)
+        .join(scenarios, scenarios.c.scenario == intents.c.scenario)
+        .where(intents.c.scenario == scenario, intents.c.step == 0, scenarios.c.head_release_id.is_(None))
+    )
+    known = connection.execute(query).scalar()
+    return None if known is None else load(known)
+
+
 def _abandon(connection: Connection, detail: dict[str, Any]) -> None:
+    """Take an intent back; a scenario that was never created goes with it."""
     connection.execute(delete(intents).where(*_key(detail)))
+    connection.execute(
+        delete(scenarios).where(
+            scenarios.c.scenario == detail["scenario"], scenarios.c.head_release_id.is_(None)
+        )
+    )
 
 
 def _key(detail: dict[str, Any]) -> tuple[ColumnElement[bool], ...]:

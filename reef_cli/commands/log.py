@@ -41,4 +41,4 @@ def log(
 
 def _patch(client: Client, scenario: str, row: render.Row) -> str:
     parent, end = row.get("parent_release_id"), render.shown_id(row)
-    return client.diff(scenario, parent, end) if parent and parent != end else ""
+    return client.diff(scenario, parent, end) if parent != end else ""

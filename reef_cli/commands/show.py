@@ -26,7 +26,7 @@ def show(
         identifier = client.harness(name, release_id=rev)["release_id"]
         row = _row(client.releases(name)["releases"], identifier)
         parent = row.get("parent_release_id")
-        row["patch"] = client.diff(name, parent, identifier) if parent and parent != identifier else ""
+        row["patch"] = client.diff(name, parent, identifier) if parent != identifier else ""
     emit(row, lambda data: f"{render.entry(data)}\n\n{data['patch']}".rstrip(), as_json=as_json)
 
 

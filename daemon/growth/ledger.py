@@ -1,0 +1,148 @@
+"""Writing down what a step has come to: its own row and its row in the release history, in one commit."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Connection, RowMapping
+
+from daemon.growth import steps
+from daemon.growth.lease import Lease
+from daemon.growth.rooms import Rooms
+from daemon.releases import catalog
+from daemon.serving.scenarios import Scenario
+from daemon.store.codec import load
+from reef.errors import Conflict, ReefError
+from reef.ids import now, rfc3339
+
+
+@dataclass(slots=True)
+class Ledger:
+    """The book of one step."""
+
+    rooms: Rooms
+    scenario: Scenario
+    lease: Lease
+    step: int
+
+    async def row(self) -> RowMapping:
+        return await self.rooms.store.read(
+            lambda connection: steps.get(connection, self.scenario.name, self.step)
+        )
+
+    async def save(self, state: str, **values: Any) -> None:
+        """Write what the step has worked out, before its next state begins."""
+        await self._write(state, values)
+
+    async def wait_for_review(self, why: str, metrics: dict[str, Any]) -> None:
+        """Leave the candidate to a person."""
+        values = {
+            "waits_for": "review",
+            "decision": why,
+            "pending": True,
+            "metrics": metrics,
+            "outcome": None,
+        }
+        row = await self._write("waiting", values, outcome=(why, metrics))
+        self.rooms.events.publish(
+            "release",
+            self.scenario.name,
+            step=self.step,
+            release_id=row["candidate_id"],
+            content_id=row["content_id"],
+            operation="training",
+            current=False,
+            pending=True,
+        )
+
+    async def finish(
+        self, outcome: str, sentence: str, *, error: ReefError | None = None, **values: Any
+    ) -> None:
+        """End the step. One that was not selected hands its batch on to the next proposer."""
+        values |= {
+            "outcome": outcome,
+            "decision": sentence,
+            "finished_at": rfc3339(now()),
+            "error": {"message": error.message, "hint": error.hint} if error else None,
+        }
+        if outcome == "select":
+            await self._write("done", values)
+            return
+        metrics = values.get("metrics") or load((await self.row())["metrics"]) or {"published": False}
+        metrics["selection"] = metrics.get("selection") or {
+            "policy": self.scenario.section.gate.policy,
+            "outcome": outcome,
+            "reason": sentence,
+        }
+        proposers = self.rooms.recipe_of(self.scenario.name).proposers()
+        carries_on = proposers if outcome in ("reject", "inconclusive") else ()
+        await self._write("done", values, outcome=(sentence, metrics), carries_on=carries_on)
+        if error is not None:
+            self.rooms.events.publish(
+                "error", self.scenario.name, where=f"step {self.step}", message=error.message, hint=error.hint
+            )
+
+    async def start_over(self, error: Conflict) -> None:
+        """The head moved while this step ran: what was measured no longer compares with what is served."""
+
+        def work(connection: Connection) -> None:
+            steps.forget_episodes(connection, self.scenario.name, self.step)
+            steps.save(
+                connection,
+                self.lease,
+                self.step,
+                state="proposing",
+                base_release_id=self.scenario.head.release_id,
+                base_content_id=self.scenario.head.content_id,
+                metrics=None,
+                notes=[f"started over: {error.message}"],
+            )
+
+        await self.rooms.store.write(work)
+
+    async def _write(
+        self,
+        state: str,
+        values: dict[str, Any],
+        *,
+        outcome: tuple[str, dict[str, Any]] | None = None,
+        carries_on: tuple[str, ...] = (),
+    ) -> RowMapping:
+        def work(connection: Connection) -> RowMapping:
+            steps.save(connection, self.lease, self.step, state=state, **values)
+            row = steps.get(connection, self.scenario.name, self.step)
+            if outcome is not None and catalog.row_at(connection, row["scenario"], row["step"]) is None:
+                moment = catalog.moment(connection, self.scenario.name)
+                catalog.add(connection, history_row(row, moment, *outcome))
+            if carries_on:
+                steps.carry_on(connection, self.lease, row, carries_on)
+            return row
+
+        row = await self.rooms.store.write(work)
+        self.rooms.events.publish(
+            "step",
+            self.scenario.name,
+            step=self.step,
+            state=state,
+            outcome=values.get("outcome"),
+            decision=values.get("decision"),
+        )
+        return row
+
+
+def history_row(row: RowMapping, moment: str, message: str, metrics: dict[str, Any]) -> catalog.Row:
+    """The release row of a step that published nothing."""
+    return catalog.Row(
+        scenario=row["scenario"],
+        step=row["step"],
+        operation="training",
+        release_id=row["base_release_id"],
+        content_id=row["content_id"] or row["base_content_id"],
+        recorded_at=moment,
+        recipe=row["recipe"],
+        published=False,
+        parent_release_id=row["base_release_id"],
+        candidate_id=row["candidate_id"],
+        pending=row["pending"],
+        message=row["reason"].splitlines()[0] if row["reason"] else message,
+        metrics=metrics,
+    )
