@@ -1,5 +1,6 @@
 """One event of the daemon on one line."""
 
+from collections.abc import Callable
 from typing import Any
 
 from reef_cli.render.text import clip, number, short
@@ -53,7 +54,11 @@ def _error(data: dict[str, Any]) -> str:
     return f"error in {data['where']}: {data['message']}{hint}"
 
 
-_TELL = {
+def _gap(data: dict[str, Any]) -> str:
+    return f"events after {data['after']} were missed"
+
+
+_TELL: dict[str, Callable[[dict[str, Any]], str]] = {
     "record": _record,
     "report": _report,
     "verdict": _verdict,
@@ -61,5 +66,5 @@ _TELL = {
     "episode": _episode,
     "release": _release,
     "error": _error,
-    "gap": lambda data: f"events after {data['after']} were missed",
+    "gap": _gap,
 }
