@@ -18,6 +18,7 @@ from daemon.growth.rooms import Rooms as GrowthRooms
 from daemon.growth.worker import Growth
 from daemon.harness.mutations import apply
 from daemon.http.rooms import Rooms
+from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
 from daemon.records.judging import Judge
@@ -44,7 +45,7 @@ from reef.tree import HarnessTree, Mutation
 log = logging.getLogger("reef")
 
 
-async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
+async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Journal) -> Rooms:
     """Open everything; the stack closes it.
 
     Raises:
@@ -117,6 +118,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         growth=growth,
         review=review,
         events=events,
+        journal=journal,
         recipe_of=recipes.of,
         tasks_of=recipes.tasks_of,
     )

@@ -32,6 +32,7 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
         status=query.get("status"),
         run=query.get("run"),
         session=query.get("session"),
+        reported=None if (reported := query.get("reported")) is None else reported in ("1", "true"),
         descending=_ORDERS[order],
         payload=payload if shown is None else shown in ("1", "true"),
     )

@@ -11,6 +11,7 @@ from daemon.events import EventBus
 from daemon.growth.observer import Observer
 from daemon.growth.review import Review
 from daemon.growth.worker import Growth
+from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.releases.history import History
 from daemon.runtimes.router import Router
@@ -46,6 +47,7 @@ class Rooms:
     growth: Growth
     review: Review
     events: EventBus
+    journal: Journal
     recipe_of: Callable[[str], Recipe]
     tasks_of: Callable[[str], Sequence[Task]]
 

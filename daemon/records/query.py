@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, Select, select
+from sqlalchemy import Connection, RowMapping, Select, exists, select
 
 from daemon.records.bodies import load_body
 from daemon.store.codec import load
@@ -31,6 +31,8 @@ class Filter:
     status: str | None = None
     run: str | None = None
     session: str | None = None
+    reported: bool | None = None
+    """Whether a report names them."""
     descending: bool = False
     payload: bool = False
 
@@ -73,6 +75,9 @@ def _filtered(query: "Select[Any]", wanted: Filter) -> "Select[Any]":
     for name in ("request_type", "kind", "status", "run", "session"):
         if (value := getattr(wanted, name)) is not None:
             query = query.where(records.c[name] == value)
+    if wanted.reported is not None:
+        named = exists().where(pairs.c.receipt == records.c.id)
+        query = query.where(named if wanted.reported else ~named)
     return query
 
 

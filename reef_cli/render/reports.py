@@ -26,6 +26,7 @@ def pair_sentence(pair: dict[str, Any]) -> str:
     reason = pair.get("reason") or ""
     why = pair.get("message") or REASONS.get(reason) or reason.removeprefix("x:").replace("_", " ")
     step = f"in step {pair['step']}" if pair.get("step") is not None else ""
+    step = "" if step.removeprefix("in ") in why else step
     told = ", ".join(part for part in (pair["state"], step, why) if part)
     return f"{pair.get('receipt') or '(no receipt)'}: {told}"
 

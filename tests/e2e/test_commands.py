@@ -159,7 +159,7 @@ def test_the_story_of_a_receipt(here: Terminal) -> None:
     first = here.reef("log", "--json").json[-1]["release_id"]
     assert f"release   {first[:10]}" in told
     assert f"score 0 {SENTENCE}" in told
-    assert "ready: consumed, in step 1" in told
+    assert "ready: consumed, it went into step 1" in told
     assert "step 1: select." in told
     assert receipt in here.reef("step", "1").out
     assert here.reef("explain", receipt, "--json").json["steps"][0]["outcome"] == "select"

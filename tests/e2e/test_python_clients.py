@@ -163,6 +163,9 @@ def test_every_method(client: Any, kind: str, called: set[str], here: Terminal) 
         client.update_scenario("plain-1", training_mode="auto")
     client.records()
     client.record(receipt, name)
+    assert client.logs(limit=5)["lines"]
+    with pytest.raises(NotFound):
+        client.cancel_step("plain-1", 1)
     every = {key for key, value in inspect.getmembers(reef.Client, callable) if not key.startswith("_")}
     assert every - called == LATER | {"close", "from_env"}
 
