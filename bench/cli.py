@@ -1,0 +1,51 @@
+"""How long a command takes from a cold start, beside an empty Typer app and a daemon that answers."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from bench.measure import Row, rounds
+from tests.e2e.terminal import Terminal, terminal
+from tests.stub_provider import StubProvider
+
+BASELINE = "empty typer app"
+ROUNDS = 11
+TARGET_S = 0.3
+EMPTY = """
+import typer
+app = typer.Typer(add_completion=False)
+@app.command()
+def main() -> None:
+    pass
+app()
+"""
+
+
+def run() -> list[Row]:
+    """Time `python -c pass`, the empty app and the commands that people wait for."""
+    with StubProvider() as stub, tempfile.TemporaryDirectory() as folder, terminal(Path(folder)) as here:
+        (here.folder / "empty.py").write_text(EMPTY, "utf-8")
+        here.up("--upstream", stub.url, "--model", "m")
+        _, receipt = here.ask("hi")
+        commands = {
+            "reef --version": ["--version"],
+            "reef --help": ["--help"],
+            "reef status": ["status"],
+            "reef log": ["log"],
+            "reef report": ["report", "--score", "1", receipt],
+        }
+        work: dict[str, Callable[[], object]] = {
+            "python -c pass": _quiet(here, sys.executable, "-c", "pass"),
+            BASELINE: _quiet(here, sys.executable, "empty.py"),
+        }
+        work |= {name: _quiet(here, here.reef_path, *words) for name, words in commands.items()}
+        return rounds(work, count=ROUNDS, baseline=BASELINE, targets=dict.fromkeys(commands, TARGET_S))
+
+
+def _quiet(here: Terminal, *command: str) -> Callable[[], object]:
+    return partial(
+        subprocess.run, command, cwd=here.folder, env=here.environ, capture_output=True, check=True
+    )
