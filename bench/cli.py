@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -14,6 +15,8 @@ from tests.stub_provider import StubProvider
 BASELINE = "empty typer app"
 ROUNDS = 11
 TARGET_S = 0.3
+FLOOR_RATIO = 1.5
+"""On a machine where this many empty apps take longer than the target, that is the target."""
 EMPTY = """
 import typer
 app = typer.Typer(add_completion=False)
@@ -42,7 +45,10 @@ def run() -> list[Row]:
             BASELINE: _quiet(here, sys.executable, "empty.py"),
         }
         work |= {name: _quiet(here, here.reef_path, *words) for name, words in commands.items()}
-        return rounds(work, count=ROUNDS, baseline=BASELINE, targets=dict.fromkeys(commands, TARGET_S))
+        rows = rounds(work, count=ROUNDS, baseline=BASELINE)
+    floor_s = next(row.best_s for row in rows if row.name == BASELINE)
+    target_s = max(TARGET_S, FLOOR_RATIO * floor_s)
+    return [replace(row, target_s=target_s) if row.name in commands else row for row in rows]
 
 
 def _quiet(here: Terminal, *command: str) -> Callable[[], object]:
