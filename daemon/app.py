@@ -20,11 +20,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.compose import open_rooms
 from daemon.growth.plugins import check_recipes, load_recipe
-from daemon.http import events, harness, records, releases, reports, scenarios, status, steps
+from daemon.http import events, harness, logs, records, releases, reports, scenarios, status, steps
 from daemon.http.auth import Guard
 from daemon.http.errors import HANDLERS
 from daemon.http.inference import InferenceApp
 from daemon.http.rooms import Rooms
+from daemon.journal import Journal
 from daemon.serve import Start
 from daemon.settings.load import Loaded
 from daemon.settings.model import ReefSection
@@ -35,7 +36,7 @@ GOODBYE_S = 5
 """How long open requests may take to end when the daemon stops."""
 BACKLOG = 2048
 
-_RESOURCES = (status, reports, records, scenarios, releases, harness, steps, events)
+_RESOURCES = (status, reports, records, scenarios, releases, harness, steps, events, logs)
 
 
 def create_app(rooms: Rooms, *, token: str | None) -> ASGIApp:
@@ -75,24 +76,25 @@ def run(start: Start) -> None:
     Raises:
         ReefError: it cannot start.
     """
+    journal = Journal()
     logging.basicConfig(
         level=logging.INFO,
-        stream=sys.stderr,
+        handlers=[logging.StreamHandler(sys.stderr), journal],
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     for noisy in ("uvicorn.error", "alembic", "asyncio"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        runner.run(_serve(start))
+        runner.run(_serve(start, journal))
 
 
-async def _serve(start: Start) -> None:
+async def _serve(start: Start, journal: Journal) -> None:
     section = start.loaded.settings.reef
     _refuse_open_door(section, start.token)
     with listen(section.host, section.port) as door:
         url = _url(door)
         async with AsyncExitStack() as stack:
-            rooms = await open_rooms(stack, start, url)
+            rooms = await open_rooms(stack, start, url, journal)
             config = uvicorn.Config(
                 create_app(rooms, token=start.token),
                 http="httptools",

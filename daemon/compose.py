@@ -17,6 +17,7 @@ from daemon.growth.review import Review
 from daemon.growth.rooms import Rooms as GrowthRooms
 from daemon.growth.worker import Growth
 from daemon.http.rooms import Rooms
+from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
 from daemon.records.judging import Judge
@@ -42,7 +43,7 @@ from reef.tasks import Task
 log = logging.getLogger("reef")
 
 
-async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
+async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Journal) -> Rooms:
     """Open everything; the stack closes it.
 
     Raises:
@@ -95,6 +96,8 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
     await judge.recover()
     await review.recover()
     stack.push_async_callback(growth.stop)
+    judging = asyncio.create_task(observer.keep_judging(), name="judging")
+    stack.callback(judging.cancel)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
     scenarios.on_created.append(growth.watch)
@@ -115,6 +118,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str) -> Rooms:
         growth=growth,
         review=review,
         events=events,
+        journal=journal,
         recipe_of=recipes.of,
         tasks_of=recipes.tasks_of,
     )

@@ -50,6 +50,10 @@ def reports(scenario: str | None, state: str | None, agent_record_id: str | None
     return Call("GET", "/reef/reports", query)
 
 
+def logs(after: int, limit: int) -> Call:
+    return Call("GET", "/reef/logs", {"after": after, "limit": limit})
+
+
 def records(
     scenario: str | None,
     *,
@@ -58,10 +62,18 @@ def records(
     request_type: str | None,
     order: str | None,
     payload: bool | None,
+    kind: str | None,
+    reported: bool | None,
 ) -> Call:
     path = "/reef/records" if scenario is None else f"/reef/scenarios/{segment(scenario)}/records"
     query = _given(
-        after_sequence=after_sequence, limit=limit, request_type=request_type, order=order, payload=payload
+        after_sequence=after_sequence,
+        limit=limit,
+        request_type=request_type,
+        order=order,
+        payload=payload,
+        kind=kind,
+        reported=reported,
     )
     return Call("GET", path, query)
 
@@ -139,6 +151,10 @@ def steps(scenario: str | None) -> Call:
 
 def step(scenario: str, number: int) -> Call:
     return Call("GET", f"/reef/steps/{segment(scenario)}/{number}")
+
+
+def cancel_step(scenario: str, number: int) -> Call:
+    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/cancel", body={})
 
 
 def run_step(scenario: str, number: int) -> Call:

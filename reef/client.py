@@ -160,8 +160,13 @@ class Client:
         request_type: str | None = None,
         order: str | None = None,
         payload: bool | None = None,
+        kind: str | None = None,
+        reported: bool | None = None,
     ) -> JSON:
-        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`."""
+        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`.
+
+        `reported`: only those that a report names, or only those that none does.
+        """
         return self._json(
             _calls.records(
                 scenario or self.scenario,
@@ -170,6 +175,8 @@ class Client:
                 request_type=request_type,
                 order=order,
                 payload=payload,
+                kind=kind,
+                reported=reported,
             )
         )
 
@@ -258,6 +265,14 @@ class Client:
     def step(self, scenario: str, number: int) -> JSON:
         """One step with its batch and episodes."""
         return self._json(_calls.step(scenario, number))
+
+    def logs(self, *, after: int = 0, limit: int = 200) -> JSON:
+        """`{lines: [{number, level, text}]}`: what the daemon logged since it started, oldest first."""
+        return self._json(_calls.logs(after, limit))
+
+    def cancel_step(self, scenario: str, number: int) -> JSON:
+        """End a step that is under way, or that waits for money: `{scenario, step}`."""
+        return self._json(_calls.cancel_step(scenario, number))
 
     def run_step(self, scenario: str, number: int) -> JSON:
         """Let a step run that waits for money or ended with an error: `{scenario, step, state}`."""

@@ -5,14 +5,17 @@ that Reef knows.
 """
 
 from dataclasses import dataclass
+from functools import cache
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Insert, func, select
+from sqlalchemy.dialects import postgresql, sqlite
 
 from daemon.store.schema import spending
 from reef.feedback import Usage
 from reef.ids import now
 from reef.runtime import Price
 
+_SUMS = ("usd", "calls", "input_tokens", "output_tokens")
 PROMPT_TOKENS_GUESS = 600
 """Input tokens assumed per call where no record of this scenario tells."""
 
@@ -46,9 +49,6 @@ def spent_today(connection: Connection) -> float:
 
 def add_spending(connection: Connection, scenario: str, usage: Usage) -> None:
     """Count one call of growth."""
-    from sqlalchemy.dialects import postgresql, sqlite
-
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
     row = {
         "day": _today(),
         "scenario": scenario,
@@ -57,9 +57,16 @@ def add_spending(connection: Connection, scenario: str, usage: Usage) -> None:
         "input_tokens": usage.input_tokens or 0,
         "output_tokens": usage.output_tokens or 0,
     }
-    statement = insert(spending).values(row)
-    grown = {key: spending.c[key] + row[key] for key in ("usd", "calls", "input_tokens", "output_tokens")}
-    connection.execute(statement.on_conflict_do_update(index_elements=["day", "scenario"], set_=grown))
+    connection.execute(_adding(connection.dialect.name), row)
+
+
+@cache
+def _adding(dialect: str) -> Insert:
+    """Insert a day's row, or add to it. Built once: every episode runs it."""
+    insert = (postgresql if dialect == "postgresql" else sqlite).insert(spending)
+    sums = {key: spending.c[key] + insert.excluded[key] for key in _SUMS}
+    adding: Insert = insert.on_conflict_do_update(index_elements=["day", "scenario"], set_=sums)
+    return adding
 
 
 def _today() -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 
 import orjson
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 
 from daemon.evaluation.scores import EpisodeKey, Scored
 from daemon.growth.caller import Caller
@@ -18,6 +18,11 @@ from reef.errors import ReefError
 from reef.feedback import Usage
 from reef.ids import now, rfc3339
 from reef.tasks import Episode, Side, Task
+
+_KEY = ("scenario", "step", "task", "side", "repeat")
+_FORGET_ERROR = delete(episodes).where(
+    *(episodes.c[name] == bindparam(f"its_{name}") for name in _KEY), episodes.c.status == "error"
+)
 
 
 @dataclass(slots=True)
@@ -143,9 +148,7 @@ class EpisodeRows:
 
     def _insert(self, connection: Connection, row: Mapping[str, object]) -> None:
         prove(connection, self.lease)
-        key = ("scenario", "step", "task", "side", "repeat")
-        stale = [episodes.c[name] == row[name] for name in key]
-        connection.execute(delete(episodes).where(*stale, episodes.c.status == "error"))
+        connection.execute(_FORGET_ERROR, {f"its_{name}": row[name] for name in _KEY})
         connection.execute(insert(episodes), row)
 
     def _reuse(self, connection: Connection) -> None:

@@ -7,13 +7,17 @@ epoch it was started under, so a daemon that was replaced meanwhile can write no
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sqlalchemy import Connection, insert, select, update
+from sqlalchemy import Connection, bindparam, insert, select, update
 
 from daemon.store.schema import leases
 from reef.errors import Conflict
 from reef.ids import now, rfc3339
 
 LEASE_S = 60.0
+
+
+_EXTEND = update(leases).where(leases.c.scenario == bindparam("of"), leases.c.epoch == bindparam("since"))
+"""Built once: every write of a step runs it."""
 
 
 class LostLease(Conflict):
@@ -52,9 +56,7 @@ def prove(connection: Connection, lease: Lease) -> None:
     """Extend the lease, or raise `LostLease` when somebody else has taken it."""
     until = rfc3339(now() + timedelta(seconds=LEASE_S))
     kept = connection.execute(
-        update(leases)
-        .where(leases.c.scenario == lease.scenario, leases.c.epoch == lease.epoch)
-        .values(expires_at=until)
+        _EXTEND, {"of": lease.scenario, "since": lease.epoch, "expires_at": until}
     ).rowcount
     if kept != 1:
         raise LostLease(

@@ -40,5 +40,7 @@ class Rooms:
     tasks_of: Callable[[str], Sequence[Task]]
     step_slots: asyncio.Semaphore
     episode_slots: asyncio.Semaphore
+    cancelled: set[tuple[str, int]] = field(default_factory=set)
+    """Steps (scenario, number) that a person wants to end."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """By scenario: of the step that runs, or ran last."""

@@ -1,6 +1,7 @@
 """One step, from its batch to a decision. Each state's result is written before the next begins."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
@@ -25,10 +26,12 @@ from daemon.releases.history import Publication
 from daemon.serving.scenarios import Scenario
 from daemon.serving.served import Served
 from daemon.store.codec import load
-from reef.errors import Conflict, ReefError, Refused
+from reef.errors import Conflict, ReefError, Refused, Unavailable
 from reef.recipe import Budget, Recipe, turned_down
 from reef.tasks import Side, Task
 from reef.tree import HarnessTree, Proposal
+
+log = logging.getLogger("reef.growth")
 
 MAX_RESTARTS = 3
 APPROVED = "approved"
@@ -65,17 +68,38 @@ class StepRun:
             except Conflict as error:
                 await self._book.start_over(error)
             except Stopped:
+                if self._is_cancelled():
+                    self.rooms.cancelled.discard((self.scenario.name, self.step))
+                    await self._book.finish("skip", "cancelled by a person")
                 return
             except ReefError as error:
+                if (await self._book.row())["state"] == "committing" and isinstance(error, Unavailable):
+                    raise  # it is decided: the worker tries again until it is published
                 await self._book.finish("error", f"it could not be finished: {error.message}", error=error)
                 return
+            except Exception as error:
+                log.exception("step %s of %s failed", self.step, self.scenario.name)
+                bug = ReefError(f"{type(error).__name__}: {error}", hint="see `reef logs`")
+                await self._book.finish("error", "it failed on a bug, of Reef or of a plug-in", error=bug)
+                return
         await self._book.finish("error", "the served release kept changing while this step ran")
+
+    def _is_cancelled(self) -> bool:
+        return (self.scenario.name, self.step) in self.rooms.cancelled
+
+    def _stops(self) -> bool:
+        return self.stopping() or self._is_cancelled()
+
+    def _go_no_further(self) -> None:
+        if self._stops():
+            raise Stopped("the step was cancelled")
 
     async def _go_on(self) -> None:
         row = await self._book.row()
         if row["state"] == "committing":
             await self._commit(row)
             return
+        self._go_no_further()
         recipe = self.rooms.recipe_of(self.scenario.name)
         tasks = await asyncio.to_thread(self.rooms.tasks_of, self.scenario.name)
         base = await self.rooms.scenarios.tree(row["base_content_id"])
@@ -124,6 +148,7 @@ class StepRun:
             why = {"rule": error.rule, "message": error.message}
             await self._book.finish("reject", f"refused: {error.message}", refused=why, notes=context.notes)
             return False
+        self._go_no_further()
         notes = load(row["notes"], []) + context.notes
         if proposal is None:
             await self._book.finish("skip", "this batch teaches nothing new", notes=notes)
@@ -178,7 +203,7 @@ class StepRun:
             caller=self.rooms.caller,
             episode_slots=self.rooms.episode_slots,
             model=self._model(batch),
-            is_cancelled=self.stopping,
+            is_cancelled=self._stops,
         )
 
     def _refusal(self, context: Context, proposal: Proposal) -> Refused | None:
@@ -219,7 +244,7 @@ class StepRun:
             log=EpisodeRows(self.rooms.store, self.lease, self.step, self._copy_keys(row, tasks, model)),
             limit=self.rooms.episode_slots,
             on_progress=self._progress,
-            cancelled=self.stopping,
+            cancelled=self._stops,
         )
         metrics = dict(decision.metrics) | {"published": False}
         metrics["evidence"] |= {"adapter": self.scenario.section.adapter, "model": model}

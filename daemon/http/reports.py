@@ -1,5 +1,6 @@
 """/reef/report and /reef/reports: feedback in, verdicts out."""
 
+import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -22,17 +23,17 @@ async def report(request: Request) -> JSONResponse:
     answer: dict[str, Any] = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
     if intake.ignored:
         answer["ignored"] = list(intake.ignored)
-    return JSONResponse(answer | _hint(here, scenario))
+    return JSONResponse(answer | await _hint(here, scenario))
 
 
-def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
-    """What keeps the scenario's gate from deciding by itself, if anything does."""
+async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
+    """Why candidates wait for a person, where they do. The report is stored by now, so nothing may fail."""
     if here.recipe_of(scenario).surface == "none":
         return {}
     try:
-        tasks = here.tasks_of(scenario)
-    except ConfigError as error:  # the report is stored all the same
-        return {"hint": f"{error.message}; {error.hint}"}
+        tasks = await asyncio.to_thread(here.tasks_of, scenario)
+    except ConfigError as error:
+        return {"hint": f"the tasks cannot be read: {error.message}; {error.hint}"}
     return gate_hint(here.unconfigured, sum(task.split == "gate" for task in tasks))
 
 

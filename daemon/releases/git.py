@@ -14,7 +14,7 @@ from pathlib import Path
 
 from daemon.releases.commits import CommitPlan
 from daemon.releases.paths import check_paths
-from daemon.releases.plumbing import GitFailed, Plumbing
+from daemon.releases.plumbing import GitFailed, Plumbing, writing
 from daemon.releases.refs import Refs, archived, branch, candidate, candidates, check_tag, tag, tags
 from reef.errors import Invalid, NotFound
 from reef.ids import check_scenario
@@ -46,7 +46,8 @@ class GitReleases:
             Refused: a path that a release may not hold, or two that collide.
         """
         check_paths(files)
-        with tempfile.TemporaryDirectory(prefix="reef-tree-") as folder:
+        temporary = tempfile.gettempdir()
+        with writing(temporary), tempfile.TemporaryDirectory(prefix="reef-tree-", dir=temporary) as folder:
             names = sorted(files)
             for number, name in enumerate(names):
                 (Path(folder) / str(number)).write_bytes(files[name])

@@ -87,12 +87,18 @@ class History:
             Conflict: the head moved away from `parent` meanwhile.
         """
         async with self._locks[publication.scenario]:
+            await self._finish_open(publication.scenario)  # what could not be written when the disk was full
             detail = await self.store.write(lambda connection: _intend(connection, publication))
             return await self._carry_out(detail)
 
     async def recover(self) -> list[Published]:
         """Finish what a crash interrupted."""
+        return await self._finish_open()
+
+    async def _finish_open(self, scenario: str | None = None) -> list[Published]:
         query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
+        if scenario is not None:
+            query = query.where(intents.c.scenario == scenario)
         unfinished = await self.store.read(lambda connection: list(connection.execute(query).scalars()))
         finished = []
         for detail in map(load, unfinished):

@@ -7,9 +7,10 @@ and turning git's failures into our errors. Does not own what is stored in it.
 import os
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from reef.errors import ReefError, Unavailable
 
@@ -66,13 +67,8 @@ class Plumbing:
         Raises:
             Unavailable: git is missing, or the folder cannot be written.
         """
-        try:
+        with writing(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise Unavailable(
-                f"cannot write {self.path}: {error.strerror}",
-                hint="check the rights and free space of that folder",
-            ) from None
         if not (self.path / "HEAD").is_file():
             self.run("init", "--quiet", "--bare", "--template=", str(self.path))
         _clear_locks(self.path)
@@ -95,9 +91,7 @@ class Plumbing:
         from git.exc import GitCommandError, GitCommandNotFound
 
         try:
-            with tempfile.TemporaryFile() as source:
-                source.write(stdin or b"")
-                source.seek(0)
+            with _spooled(stdin or b"") as source:
                 found = git.execute(
                     command,
                     istream=source,
@@ -128,6 +122,28 @@ class Plumbing:
                 raise _git_missing() from None
             self._git = Git(str(self.path))
         return self._git
+
+
+def _spooled(data: bytes) -> BinaryIO:
+    """An open file to read `data` from: a pipe could fill up while git writes its answer."""
+    with writing(tempfile.gettempdir()):
+        source = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+        source.write(data)
+        source.seek(0)
+        return cast(BinaryIO, source)
+
+
+@contextmanager
+def writing(place: str | Path) -> Iterator[None]:
+    """Raise `Unavailable` where the system refuses to write in `place`."""
+    try:
+        yield
+    except OSError as error:
+        raise Unavailable(
+            f"cannot write {place}: {error.strerror}",
+            hint="check the rights and free space of that folder",
+            retry_after_s=5,
+        ) from None
 
 
 def _foreign() -> list[str]:

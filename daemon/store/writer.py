@@ -5,6 +5,7 @@ nothing else with it; its caller is answered after the commit that holds it, nev
 """
 
 import queue
+import sqlite3
 import threading
 import time
 from collections.abc import Callable
@@ -98,18 +99,16 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_Job]) -> None:
+        wanted = [job for job in group if job.future.set_running_or_notify_cancel()]
         done: list[tuple[_Job, Any, BaseException | None]] = []
         try:
             with self._engine.begin() as connection:
-                for job in group:
-                    if job.future.set_running_or_notify_cancel():
-                        done.append((job, *_attempt(connection, job)))
-        except (SQLAlchemyError, OSError) as error:
+                done = [(job, *_attempt(connection, job)) for job in wanted]
+        except Exception as error:  # whatever it is, those who wait are told, and the next group is tried
             failure = cannot_write(error)
             self.last_error = failure.message
-            for job in group:
-                if job.future.running() or job.future.set_running_or_notify_cancel():
-                    job.future.set_exception(failure)
+            for job in wanted:
+                job.future.set_exception(failure)
             return
         self.last_error = None
         for job, result, problem in done:
@@ -126,8 +125,8 @@ class Writer:
                 driver = connection.connection.dbapi_connection
                 assert driver is not None
                 driver.execute(f"PRAGMA wal_checkpoint({mode})")
-        except SQLAlchemyError as error:
-            self.last_error = f"checkpoint: {error}"
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            self.last_error = cannot_write(error).message
 
 
 def _attempt(connection: Connection, job: _Job) -> tuple[Any, BaseException | None]:

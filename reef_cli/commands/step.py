@@ -18,6 +18,7 @@ def step(
     number: Annotated[int, typer.Argument(metavar="N", min=0)],
     scenario: Scenario = None,
     run: Annotated[bool, typer.Option("--run", help="Let it run: it waits for money, or failed.")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="End it; nothing is published.")] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """One step: its batch, what was proposed, how it did, what was decided, what it cost."""
@@ -26,5 +27,8 @@ def step(
         if run:
             client.run_step(name, number)
             say(f"step {number} of {name} runs")
+        if cancel:
+            client.cancel_step(name, number)
+            say(f"step {number} of {name} ends")
         data = client.step(name, number)
     emit(data, render.step, as_json=as_json)

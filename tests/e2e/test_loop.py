@@ -201,6 +201,19 @@ def test_without_configuration_a_person_decides(tmp_path: Path, stub: StubProvid
         assert daemon.ask("How warm is it?")[0] == "21 C"
 
 
+def test_a_step_can_be_cancelled(daemon: Daemon, stub: StubProvider) -> None:
+    _, receipt = daemon.ask(PROMPT, scenario="ready-1")
+    stub.delay_s = 0.5
+    daemon.report(receipt, score=0, feedback=SENTENCE)
+    daemon.step("ready-1", 1, until=("evaluating",))
+    daemon.post("/reef/steps/ready-1/1/cancel", {}, status=202)
+    step = daemon.step("ready-1", 1, until=("done",))
+    assert (step["outcome"], step["decision"]) == ("skip", "cancelled by a person")
+    stub.delay_s = 0.0
+    assert daemon.ask(PROMPT, scenario="ready-1")[0] != "reef is ready"
+    daemon.post("/reef/steps/ready-1/1/cancel", {}, status=409)
+
+
 def git(folder: Path, *words: str) -> str:
     done = subprocess.run(["git", *words], cwd=folder, capture_output=True, text=True, check=True)
     return done.stdout + done.stderr if words[0] == "fsck" else done.stdout

@@ -164,6 +164,9 @@ def test_every_method(client: Any, kind: str, called: set[str], here: Terminal) 
     assert "M" in [model["id"] for model in client.models()["data"]]
     client.records()
     client.record(receipt, name)
+    assert client.logs(limit=5)["lines"]
+    with pytest.raises(NotFound):
+        client.cancel_step("plain-1", 1)
     every = {key for key, value in inspect.getmembers(reef.Client, callable) if not key.startswith("_")}
     assert every - called == LATER | {"close", "from_env"}
 

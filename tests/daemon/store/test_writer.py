@@ -1,6 +1,7 @@
 """The writer groups what waits into one commit; each caller is answered for itself."""
 
 import asyncio
+import sqlite3
 import threading
 from pathlib import Path
 
@@ -103,3 +104,52 @@ def test_a_full_disk_is_said_and_is_over_when_there_is_room(tmp_path: Path) -> N
     store.writer.submit(lambda connection: put(connection, "fits")).result(10)
     assert tags(store) == ["fits"]
     store.close()
+
+
+def test_a_caller_that_left_stops_nobody(store: Store) -> None:
+    async def scene() -> None:
+        gate = threading.Event()
+        holds = store.writer.submit(lambda _connection: gate.wait(10))
+        leaving = asyncio.create_task(store.write(lambda connection: put(connection, "left")))
+        await asyncio.sleep(0)
+        staying = asyncio.create_task(store.write(lambda connection: put(connection, "stayed")))
+        await asyncio.sleep(0)
+        leaving.cancel()
+        await asyncio.sleep(0)
+        gate.set()
+        assert await staying == "stayed"
+        assert holds.result(10)
+
+    asyncio.run(scene())
+    assert tags(store) == ["stayed"]
+
+
+def test_a_bug_in_a_job_stops_nobody(store: Store) -> None:
+    def break_the_connection(connection: Connection) -> None:
+        connection.connection.dbapi_connection.close()
+
+    with pytest.raises(Unavailable):
+        store.writer.submit(break_the_connection).result(10)
+    store.writer.submit(lambda connection: put(connection, "after")).result(10)
+    assert tags(store) == ["after"]
+
+
+def test_a_checkpoint_that_fails_stops_nobody(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full:
+        def execute(self, statement: str) -> None:
+            raise sqlite3.OperationalError("database or disk is full")
+
+    class Connected:
+        connection = type("Pooled", (), {"dbapi_connection": Full()})
+
+        def __enter__(self) -> "Connected":
+            return self
+
+        def __exit__(self, *_: object) -> None: ...
+
+    monkeypatch.setattr(store._writing, "connect", Connected, raising=False)
+    store.writer._checkpoint("PASSIVE")
+    assert "full" in (store.writer.last_error or "")
+    monkeypatch.undo()
+    store.writer.submit(lambda connection: put(connection, "after")).result(10)
+    assert store.writer.last_error is None

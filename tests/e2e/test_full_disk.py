@@ -1,0 +1,204 @@
+"""A disk that is full or cannot be written: clients are told so, and nothing they were promised is lost."""
+
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.e2e.running import Daemon, wait_for
+from tests.e2e.test_crash import check_home
+from tests.stub_provider import StubProvider
+
+MIB = 2**20
+
+
+@pytest.fixture
+def stub() -> Iterator[StubProvider]:
+    with StubProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of its own, of 12 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    words = ["mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", str(folder)]
+    if sys.platform != "linux" or os.geteuid() != 0 or subprocess.run(words, capture_output=True).returncode:
+        pytest.skip("only root may mount a small file system")
+    yield folder
+    subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def daemon_on(folder: Path, home: Path, stub: StubProvider) -> Daemon:
+    words = ("--upstream", stub.url, "--model", "m")
+    return Daemon(folder, *words, environ={"REEF_HOME": str(home)}).start()
+
+
+def ask(daemon: Daemon, path: str, **more: object) -> httpx.Response:
+    text = os.urandom(32 * 1024).hex()  # so that a small gap is soon filled
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}], **more}
+    with daemon.client() as client:
+        return client.post(path, json=body)
+
+
+def fill_up_with_requests(daemon: Daemon) -> list[str]:
+    """Ask until it is refused; returns the receipts that were acknowledged."""
+    kept = []
+    for _ in range(400):
+        answer = ask(daemon, "/v1/chat/completions")
+        if answer.status_code != 200:
+            return kept
+        kept.append(answer.headers["x-reef-agent-record-id"])
+    raise AssertionError("the disk was never full")
+
+
+def check_refusals(daemon: Daemon) -> None:
+    chat, messages = ask(daemon, "/v1/chat/completions"), ask(daemon, "/v1/messages")
+    for answer in (chat, messages):
+        assert answer.status_code == 503
+        assert int(answer.headers["retry-after"]) >= 1
+        assert "x-reef-agent-record-id" not in answer.headers
+        assert "the store cannot be written" in answer.json()["error"]["message"]
+    assert messages.json()["type"] == "error"
+    assert messages.json()["error"]["type"] == "overloaded_error"
+    assert chat.json()["error"]["type"] == "server_error"
+
+    stream = ask(daemon, "/v1/chat/completions", stream=True)
+    assert "[DONE]" not in stream.text
+    assert "the store cannot be written" in stream.text
+
+    with daemon.client() as client:
+        report = client.post("/reef/report", json={"score": 0, "feedback": "no"})
+    assert report.status_code == 503
+    assert report.json()["error"]["type"] == "unavailable"
+    status = daemon.get("/reef/status")
+    assert status["storage"]["writable"] is False
+    assert "the store cannot be written" in status["error"]["message"]
+
+
+def check_recovered(daemon: Daemon, kept: list[str]) -> None:
+    def look() -> httpx.Response | None:
+        answer = ask(daemon, "/v1/chat/completions")
+        return answer if answer.status_code == 200 else None
+
+    answer = wait_for(look, "room on the disk", seconds=15)
+    for receipt in [*kept, answer.headers["x-reef-agent-record-id"]]:
+        assert daemon.get(f"/reef/records/{receipt}")["status"] == "complete"
+    daemon.report(answer.headers["x-reef-agent-record-id"], score=0, feedback="Use metric units.")
+    daemon.step("default", 1)
+    assert daemon.get("/reef/status")["storage"]["writable"] is True
+
+
+def test_a_full_disk_is_said_and_over_when_there_is_room(
+    tmp_path: Path, disk: Path, stub: StubProvider
+) -> None:
+    daemon = daemon_on(tmp_path, disk / "home", stub)
+    try:
+        kept = fill_up_with_requests(daemon)
+        filler = disk / "filler"
+        fill(filler)
+        check_refusals(daemon)
+        filler.unlink(missing_ok=True)
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        check_recovered(daemon, kept)
+        assert daemon.stop() == 0
+        check_home(disk / "home")
+    finally:
+        daemon.kill()
+
+
+def fill(path: Path) -> None:
+    """Take the last byte, so that there is no room for a small write either."""
+    with path.open("wb", buffering=0) as file:
+        for size in (4096, 256, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                continue
+
+
+def test_a_disk_that_fails_to_write(tmp_path: Path, stub: StubProvider) -> None:
+    """The kernel refuses every write that would make a file longer: no root and no disk needed."""
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("another process's limits can be set on Linux only")
+    daemon = daemon_on(tmp_path, tmp_path / "home", stub)
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    try:
+        answer = ask(daemon, "/v1/chat/completions")
+        kept = [answer.headers["x-reef-agent-record-id"]]
+        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        check_refusals(daemon)
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        check_recovered(daemon, kept)
+        assert daemon.stop() == 0
+        check_home(daemon.home)
+    finally:
+        daemon.kill()
+
+
+def test_a_scenario_that_could_not_be_made_is_made_later(tmp_path: Path, stub: StubProvider) -> None:
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("another process's limits can be set on Linux only")
+    daemon = daemon_on(tmp_path, tmp_path / "home", stub)
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    try:
+        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        assert ask(daemon, "/v1/chat/completions").status_code == 503
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        check_recovered(daemon, [])
+        assert daemon.stop() == 0
+        check_home(daemon.home)
+    finally:
+        daemon.kill()
+
+
+@pytest.fixture(params=["file system", "rights"])
+def read_only(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Makes a home that cannot be written, by a read-only file system or by missing rights."""
+    if request.param == "rights":
+        if os.geteuid() == 0:
+            pytest.skip("root may write everywhere")
+        home = tmp_path / "home"
+        home.mkdir()
+
+        def seal() -> Path:
+            for folder in (home / "releases.git", home):
+                folder.chmod(0o555)
+            return home
+
+        yield seal
+        home.chmod(0o755)
+        return
+    disk = request.getfixturevalue("disk")
+
+    def remount() -> Path:
+        subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+        return Path(disk) / "home"
+
+    yield remount
+
+
+def test_a_read_only_home_stops_the_start_with_a_remedy(
+    tmp_path: Path, read_only: Callable[[], Path], stub: StubProvider
+) -> None:
+    home = tmp_path / ("disk/home" if (tmp_path / "disk").exists() else "home")
+    daemon = daemon_on(tmp_path, home, stub)
+    daemon.stop()
+    sealed = read_only()
+    with pytest.raises(AssertionError) as caught:
+        daemon_on(tmp_path, sealed, stub)
+    told = str(caught.value).rpartition("reef serves at")[2]
+    assert "error: " in told
+    assert "hint: " in told
+    assert "Traceback" not in told
