@@ -12,11 +12,10 @@ from daemon.evaluation.tasks import load_tasks
 from daemon.events import EventBus
 from daemon.growth.caller import Caller
 from daemon.growth.observer import Observer
-from daemon.growth.plugins import make_recipe
+from daemon.growth.plugins import make_recipe, seed_tree
 from daemon.growth.review import Review
 from daemon.growth.rooms import Rooms as GrowthRooms
 from daemon.growth.worker import Growth
-from daemon.harness.mutations import apply
 from daemon.http.rooms import Rooms
 from daemon.journal import Journal
 from daemon.records.book import RecordBook
@@ -40,7 +39,6 @@ from reef.errors import NotFound
 from reef.recipe import Recipe
 from reef.runtime import Price, Runtime
 from reef.tasks import Task
-from reef.tree import HarnessTree, Mutation
 
 log = logging.getLogger("reef")
 
@@ -176,15 +174,6 @@ class Recipes:
         """The scenario's tasks, read anew: a user adds tasks while the daemon runs."""
         _, section = self.configured(scenario)
         return load_tasks(section.tasks) if section.tasks is not None else ()
-
-
-def seed_tree(section: RecipeSection) -> HarnessTree:
-    """The tree that a new scenario starts with."""
-    seeds = [
-        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)  # type: ignore[arg-type]
-        for entry in section.seed
-    ]
-    return apply(HarnessTree(), seeds)
 
 
 def _price_of(router: Router, upstream: str | None) -> Price | None:

@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth.observer import gate_hint
-from daemon.http.rooms import Rooms, json_body, rooms, scenario_header
+from daemon.http.rooms import Rooms, json_body, known_scenario, rooms, scenario_header
 from daemon.records.batches import report_listing
 from daemon.records.intake import parse
 from reef.errors import ConfigError, Invalid
@@ -33,7 +33,7 @@ async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
     try:
         tasks = await asyncio.to_thread(here.tasks_of, scenario)
     except ConfigError as error:
-        return {"hint": f"the tasks cannot be read: {error.message}"}
+        return {"hint": f"the tasks cannot be read: {error.message}; {error.hint}"}
     return gate_hint(here.unconfigured, sum(task.split == "gate" for task in tasks))
 
 
@@ -42,10 +42,9 @@ async def reports(request: Request) -> JSONResponse:
     state = query.get("state")
     if state is not None and state not in _STATES:
         raise Invalid(f"`{state}` is not a state of a report", hint=f"one of {', '.join(_STATES)}")
+    scenario = known_scenario(request)
     found = await rooms(request).store.read(
-        lambda connection: report_listing(
-            connection, query.get("scenario"), state, query.get("agent_record_id")
-        )
+        lambda connection: report_listing(connection, scenario, state, query.get("agent_record_id"))
     )
     return JSONResponse({"reports": found})
 

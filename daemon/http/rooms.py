@@ -67,6 +67,12 @@ def named_scenario(request: Request) -> Scenario:
     return rooms(request).scenarios.get(given or request.query_params.get("scenario") or DEFAULT_SCENARIO)
 
 
+def known_scenario(request: Request) -> str | None:
+    """The existing scenario that the query names, if it names one. Raises `NotFound`."""
+    name = request.query_params.get("scenario")
+    return rooms(request).scenarios.get(name).name if name is not None else None
+
+
 async def json_body(request: Request) -> Any:
     """The JSON body. Raises `Invalid`, or `TooLarge` above the limit."""
     limit = rooms(request).settings.reef.max_body_mb * 2**20

@@ -5,11 +5,11 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth import steps
-from daemon.http.rooms import int_param, rooms, step_param
+from daemon.http.rooms import int_param, known_scenario, rooms, step_param
 
 
 async def listing(request: Request) -> JSONResponse:
-    scenario = request.query_params.get("scenario")
+    scenario = known_scenario(request)
     limit = int_param(request, "limit", 200, at_least=1, at_most=10_000)
     found = await rooms(request).store.read(lambda connection: steps.listing(connection, scenario, limit))
     return JSONResponse({"steps": found})

@@ -112,7 +112,9 @@ class Judge:
 
 def _refusal(row: RowMapping) -> Verdict | None:
     if row["kind"] != "turn":
-        return Verdict("never", "not_a_turn", f"the record is a {row['kind']}, not a turn of a conversation")
+        return Verdict(
+            "never", "not_a_turn", f"the record is no turn of a conversation but of kind {row['kind']}"
+        )
     if row["status"] != "complete":
         return Verdict(
             "never", "not_complete", f"the exchange is {row['status']}, so its answer is not whole"
