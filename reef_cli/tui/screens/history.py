@@ -1,6 +1,7 @@
 """History: the release chain, what each release changed, and deciding what is served."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from textual.containers import Horizontal, VerticalScroll
@@ -58,7 +59,9 @@ class HistoryScreen(Deciding):
     def show(self, data: list[Release]) -> None:
         shown = [row for row in data if self._everything or row["published"] or row["pending"]]
         self._releases = {str(row["step"]): row for row in shown}
-        self.query_one(RowList).show([_row(row, str(row["step"]) == self._marked) for row in shown])
+        self.query_one(RowList).show(
+            [_row(row, str(row["step"]) == self._marked, self.reef.now()) for row in shown]
+        )
         scores = [
             score for row in reversed(data) if row["published"] and (score := score_of(row)) is not None
         ]
@@ -140,7 +143,7 @@ def _state(row: Release) -> str:
     return "" if row["published"] else "not out"
 
 
-def _row(row: Release, marked: bool) -> Row:
+def _row(row: Release, marked: bool, now: datetime) -> Row:
     tone = "good" if row["current"] else "busy" if row["pending"] else "" if row["published"] else "quiet"
     tags = "".join(f"[{tag}] " for tag in row["tags"])
     cells = (
@@ -148,7 +151,7 @@ def _row(row: Release, marked: bool) -> Row:
         short_id(_id(row)),
         _state(row),
         row["operation"],
-        age(row["recorded_at"]),
+        age(row["recorded_at"], now),
         number(score_of(row)),
         one_line(f"{tags}{row['message']}"),
     )

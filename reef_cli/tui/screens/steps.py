@@ -1,6 +1,7 @@
 """Steps: what growing did in a scenario, newest first."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, ClassVar
 
 from textual.widget import Widget
@@ -38,17 +39,17 @@ class StepsScreen(ReefScreen):
         return steps
 
     def show(self, data: list[dict[str, Any]]) -> None:
-        self.query_one(RowList).show([_row(step) for step in data])
+        self.query_one(RowList).show([_row(step, self.reef.now()) for step in data])
 
     def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
         self.app.push_screen(StepScreen(self.reef.scenario, int(chosen.key)))
 
 
-def _row(step: dict[str, Any]) -> Row:
+def _row(step: dict[str, Any], now: datetime) -> Row:
     state = step["outcome"] or step["state"]
     if step["state"] == "waiting":
         state = f"waits: {step['waits_for']}"
     tone = TONES.get(step["outcome"] or "", "busy" if step["state"] != "done" else "")
     told = one_line(step["decision"] or step["reason"] or "")
-    cells = (str(step["step"]), state, step["proposer"] or "", age(step["started_at"]), told)
+    cells = (str(step["step"]), state, step["proposer"] or "", age(step["started_at"], now), told)
     return Row(str(step["step"]), cells, tone)
