@@ -7,6 +7,7 @@ from reef_cli.tui.screens.base import ReefScreen
 
 SCREENS: dict[str, str] = {
     "home": "home:HomeScreen",
+    "inbox": "inbox:InboxScreen",
 }
 
 
