@@ -50,6 +50,14 @@ ACTIONS: tuple[Action, ...] = (
     Action("whole", "a", "Whole session", "The next score goes to all of it.", "inbox", "Session"),
     Action("take_back", "z", "Take back", "Undo the last, until it is sent.", "inbox", "Undo"),
     Action("sides", "r", "Turns or reports", "Switch between the two lists.", "inbox", "Reports"),
+    Action("search", "slash", "Filter", "By text, kind:, status:, model:, session:.", "traffic", "Filter"),
+    Action("clear", "escape", "No filter", "Show every record again.", "traffic"),
+    Action("everywhere", "a", "All scenarios", "Or only the one picked.", "traffic", "All"),
+    Action("next_view", "v", "Next view", "Conversation, story, bytes.", "record", "View"),
+    Action("raw", "r", "Raw", "The bytes, or the conversation.", "record", "Raw"),
+    Action("story", "x", "Story", "Release, reports, verdicts, step.", "record", "Story"),
+    Action("leave", "escape", "Back", "To where it was opened.", "record", "Back"),
+    Action("level", "v", "Level", "All lines, or only the grave ones.", "log", "Level"),
     Action("quit", "q", "Quit", "Leave; the daemon goes on.", footer="Quit"),
 )
 

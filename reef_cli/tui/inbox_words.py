@@ -86,18 +86,15 @@ def report_detail(report: dict[str, Any]) -> str:
     }[report["state"]]
     lines = [f"{verdict} {sentence(why(report))}", ""]
     if report.get("score") is not None:
-        lines.append(f"score       {number(report['score'])}")
+        lines.append(f"score {number(report['score'])}")
     feedback = report.get("feedback")
     given = feedback if isinstance(feedback, dict) else {"feedback": feedback} if feedback else {}
-    lines += [f"{name:<11} {text}" for name, text in given.items()]
-    lines += [f"names       {reference}" for reference in report["references"]]
-    lines += [f"report      {report['agent_record_id']}", ""]
+    lines += [f"{name}: {text}" for name, text in given.items()]
     for pair in report["pairs"]:
-        lines.append(f"{pair['receipt'] or '(no receipt)'}  {STATES[pair['state']]}")
+        code = f" ({pair['reason']})" if pair.get("reason") else ""
+        lines.append(f"{pair['receipt'] or '(no receipt)'}  {STATES[pair['state']]}{code}")
         lines.append(f"  {pair.get('recipe') or ''}: {_reason(pair)}")
-        if pair.get("reason"):
-            lines.append(f"  reason {pair['reason']}")
-    return "\n".join(lines)
+    return "\n".join([*lines, f"report {report['agent_record_id']}"])
 
 
 def sentence(text: str) -> str:

@@ -26,7 +26,9 @@ async def until(pilot: Pilot[Any], look: Callable[[], T | None], what: str, *, s
         if found := look():
             return found
         await asyncio.sleep(0.02)
-    raise AssertionError(f"{what} did not come within {seconds} s; the screen shows:\n{screen_text(pilot.app)}")
+    raise AssertionError(
+        f"{what} did not come within {seconds} s; the screen shows:\n{screen_text(pilot.app)}"
+    )
 
 
 def screen_text(app: Any) -> str:

@@ -8,6 +8,9 @@ from reef_cli.tui.screens.base import ReefScreen
 SCREENS: dict[str, str] = {
     "home": "home:HomeScreen",
     "inbox": "inbox:InboxScreen",
+    "traffic": "traffic:TrafficScreen",
+    "runtimes": "runtimes:RuntimesScreen",
+    "log": "log:LogScreen",
 }
 
 
