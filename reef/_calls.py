@@ -64,6 +64,7 @@ def records(
     payload: bool | None,
     kind: str | None,
     reported: bool | None,
+    after: str | None,
 ) -> Call:
     path = "/reef/records" if scenario is None else f"/reef/scenarios/{segment(scenario)}/records"
     query = _given(
@@ -74,6 +75,7 @@ def records(
         payload=payload,
         kind=kind,
         reported=reported,
+        after=after,
     )
     return Call("GET", path, query)
 

@@ -149,9 +149,11 @@ class AsyncClient:
         payload: bool | None = None,
         kind: str | None = None,
         reported: bool | None = None,
+        after: str | None = None,
     ) -> JSON:
-        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`.
+        """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
+        `after_sequence` goes on within a scenario, `after` (a receipt) over all.
         `reported`: only those that a report names, or only those that none does.
         """
         return await self._json(
@@ -164,6 +166,7 @@ class AsyncClient:
                 payload=payload,
                 kind=kind,
                 reported=reported,
+                after=after,
             )
         )
 

@@ -162,9 +162,11 @@ class Client:
         payload: bool | None = None,
         kind: str | None = None,
         reported: bool | None = None,
+        after: str | None = None,
     ) -> JSON:
-        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`.
+        """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
+        `after_sequence` goes on within a scenario, `after` (a receipt) over all.
         `reported`: only those that a report names, or only those that none does.
         """
         return self._json(
@@ -177,6 +179,7 @@ class Client:
                 payload=payload,
                 kind=kind,
                 reported=reported,
+                after=after,
             )
         )
 

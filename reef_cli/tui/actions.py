@@ -56,6 +56,26 @@ ACTIONS: tuple[Action, ...] = (
     Action("pick_scenario", "o", "Scenario", "Choose which one the screens show.", footer="Scenario"),
     Action("help", "question_mark", "Help", "The keys that work here.", footer="Help"),
     Action("toggle_dark", "ctrl+t", "Light or dark", "Switch between a light and a dark theme."),
+    Action("score(1)", "plus", "Score 1", "The answer was right.", "inbox", "1"),
+    Action("score(0)", "minus", "Score 0", "The answer was wrong.", "inbox", "0"),
+    *(
+        Action(f"score(0.{tenth})", str(tenth), f"Score 0.{tenth}", "A score in between.", "inbox")
+        for tenth in range(10)
+    ),
+    Action("feedback", "f", "Feedback", "Write what was good or bad.", "inbox", "Feedback"),
+    Action("correction", "c", "Correction", "Write the right answer.", "inbox", "Correct"),
+    Action("mark", "space", "Mark", "Several, for the next score or feedback.", "inbox", "Mark"),
+    Action("whole", "a", "Whole session", "The next score goes to all of it.", "inbox", "Session"),
+    Action("take_back", "z", "Take back", "Undo the last, until it is sent.", "inbox", "Undo"),
+    Action("sides", "r", "Turns or reports", "Switch between the two lists.", "inbox", "Reports"),
+    Action("search", "slash", "Filter", "By text, kind:, status:, model:, session:.", "traffic", "Filter"),
+    Action("clear", "escape", "No filter", "Show every record again.", "traffic"),
+    Action("everywhere", "a", "All scenarios", "Or only the one picked.", "traffic", "All"),
+    Action("next_view", "v", "Next view", "Conversation, story, bytes.", "record", "View"),
+    Action("raw", "r", "Raw", "The bytes, or the conversation.", "record", "Raw"),
+    Action("story", "x", "Story", "Release, reports, verdicts, step.", "record", "Story"),
+    Action("leave", "escape", "Back", "To where it was opened.", "record", "Back"),
+    Action("level", "v", "Level", "All lines, or only the grave ones.", "log", "Level"),
     Action("quit", "q", "Quit", "Leave; the daemon goes on.", footer="Quit"),
 )
 

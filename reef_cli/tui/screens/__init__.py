@@ -10,6 +10,10 @@ SCREENS: dict[str, str] = {
     "steps": "steps:StepsScreen",
     "history": "history:HistoryScreen",
     "tree": "tree:TreeScreen",
+    "inbox": "inbox:InboxScreen",
+    "traffic": "traffic:TrafficScreen",
+    "runtimes": "runtimes:RuntimesScreen",
+    "log": "log:LogScreen",
 }
 
 
