@@ -1,7 +1,7 @@
 """`python -m daemon VERB`: what must work without a running daemon.
 
 Each verb is a function of its words that returns an exit code: 0 done, 1 failed, 2 wrong usage or
-configuration, 70 a bug. To add one: a line in `VERBS`.
+configuration, 4 not found, 70 a bug. To add one: a line in `VERBS`.
 """
 
 import os
@@ -10,8 +10,8 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
-from reef._plain import error_text
-from reef.errors import ConfigError, ReefError
+from reef._plain import error_text, exit_code
+from reef.errors import ReefError
 
 VERBS = {
     "serve": "daemon.serve:serve",
@@ -31,7 +31,7 @@ def main(words: Sequence[str]) -> int:
         code: int = getattr(import_module(module), function)(list(words[1:]))
     except ReefError as error:
         print(error_text(error), file=sys.stderr)  # noqa: T201
-        return 2 if isinstance(error, ConfigError) else 1
+        return exit_code(error)
     except KeyboardInterrupt:
         return 130
     except Exception:

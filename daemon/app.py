@@ -19,7 +19,7 @@ from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.compose import open_rooms
-from daemon.growth.plugins import load_recipe
+from daemon.growth.plugins import check_recipes, load_recipe
 from daemon.http import events, harness, logs, records, releases, reports, scenarios, status, steps
 from daemon.http.auth import Guard
 from daemon.http.errors import HANDLERS
@@ -27,6 +27,7 @@ from daemon.http.inference import InferenceApp
 from daemon.http.rooms import Rooms
 from daemon.journal import Journal
 from daemon.serve import Start
+from daemon.settings.load import Loaded
 from daemon.settings.model import ReefSection
 from reef import __version__
 from reef.errors import ConfigError, ReefError
@@ -57,6 +58,11 @@ def create_app(rooms: Rooms, *, token: str | None) -> ASGIApp:
         await app(scope, receive, send)
 
     return Guard(dispatch, tokens=[token] if token else [], hosts=section.hosts)
+
+
+def check(loaded: Loaded) -> None:
+    """Check what the settings name: task files, adapters, gate policies. Raises `ConfigError`."""
+    check_recipes(loaded)
 
 
 def recipe_options(use: str) -> type[BaseModel]:

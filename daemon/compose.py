@@ -12,11 +12,10 @@ from daemon.evaluation.tasks import load_tasks
 from daemon.events import EventBus
 from daemon.growth.caller import Caller
 from daemon.growth.observer import Observer
-from daemon.growth.plugins import make_recipe
+from daemon.growth.plugins import make_recipe, seed_tree
 from daemon.growth.review import Review
 from daemon.growth.rooms import Rooms as GrowthRooms
 from daemon.growth.worker import Growth
-from daemon.harness.mutations import apply
 from daemon.http.rooms import Rooms
 from daemon.journal import Journal
 from daemon.records.book import RecordBook
@@ -40,7 +39,6 @@ from reef.errors import NotFound
 from reef.recipe import Recipe
 from reef.runtime import Price, Runtime
 from reef.tasks import Task
-from reef.tree import HarnessTree, Mutation
 
 log = logging.getLogger("reef")
 
@@ -99,6 +97,8 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     await judge.recover()
     await review.recover()
     stack.push_async_callback(growth.stop)
+    judging = asyncio.create_task(observer.keep_judging(), name="judging")
+    stack.callback(judging.cancel)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
     scenarios.on_created.append(growth.watch)
@@ -175,15 +175,6 @@ class Recipes:
         """The scenario's tasks, read anew: a user adds tasks while the daemon runs."""
         _, section = self.configured(scenario)
         return load_tasks(section.tasks) if section.tasks is not None else ()
-
-
-def seed_tree(section: RecipeSection) -> HarnessTree:
-    """The tree that a new scenario starts with."""
-    seeds = [
-        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)  # type: ignore[arg-type]
-        for entry in section.seed
-    ]
-    return apply(HarnessTree(), seeds)
 
 
 def _price_of(router: Router, upstream: str | None) -> Price | None:

@@ -59,7 +59,7 @@ class EventBus:
         if not last_event_id:
             return [], False
         boot, _, number = last_event_id.rpartition("-")
-        if boot != self.boot or not number.isdigit():
+        if boot != self.boot or not (number.isascii() and number.isdigit()):
             return [], True
         after = int(number)
         events = [event for event in self._kept if event.number > after]

@@ -22,7 +22,8 @@ from daemon.settings.load import Loaded, find_config, load_settings
 from daemon.settings.lock import hold
 from daemon.settings.overrides import Flags
 from daemon.settings.token import resolve_token
-from reef.errors import ConfigError, ReefError
+from reef._plain import exit_code
+from reef.errors import ReefError
 from reef.home import DaemonInfo
 from reef.ids import new_receipt, now, rfc3339
 
@@ -53,6 +54,9 @@ class App(Protocol):
             ReefError: it cannot start (a port in use, a store that does not open, no runtime).
         """
 
+    def check(self, loaded: Loaded) -> None:
+        """Check what the settings name: task files, adapters, gate policies. Raises `ConfigError`."""
+
     def recipe_options(self, use: str) -> type[BaseModel]:
         """The model of the options of the recipe that `use` names. Raises `ReefError` when there is none."""
 
@@ -65,7 +69,7 @@ def serve(words: Sequence[str]) -> int:
         _run(arguments, rest, line)
     except ReefError as error:
         told = {"message": error.message, "hint": error.hint}
-        line({"error": told, "exit": 2 if isinstance(error, ConfigError) else 1})
+        line({"error": told, "exit": exit_code(error)})
         raise
     return 0
 
@@ -109,7 +113,9 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str], home: Home, app: A
         no_auth=arguments.no_auth,
     )
     file = find_config(arguments.config, home)
-    return load_settings(file, flags=flags, words=rest, options_of=app.recipe_options)
+    loaded = load_settings(file, flags=flags, words=rest, options_of=app.recipe_options)
+    app.check(loaded)
+    return loaded
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:

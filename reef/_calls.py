@@ -137,6 +137,10 @@ def train(
     return Call("POST", "/reef/train", body=body, headers=_scenario(scenario))
 
 
+def models() -> Call:
+    return Call("GET", "/v1/models")
+
+
 def status() -> Call:
     return Call("GET", "/reef/status")
 

@@ -1,6 +1,13 @@
-"""An error as the lines that a person reads; the terminal and the daemon's start-up use the same."""
+"""An error as lines for people and a code for scripts: in the terminal, and when a daemon starts."""
 
-from reef.errors import ReefError
+from reef.errors import ConfigError, DaemonUnreachable, NotFound, ReefError, Refused
+
+_CODES: tuple[tuple[type[ReefError], int], ...] = (
+    (ConfigError, 2),
+    (DaemonUnreachable, 3),
+    (NotFound, 4),
+    (Refused, 5),
+)
 
 
 def error_text(error: ReefError) -> str:
@@ -11,3 +18,9 @@ def error_text(error: ReefError) -> str:
     if error.hint:
         lines.append(f"hint: {error.hint}")
     return "\n".join(lines)
+
+
+def exit_code(error: ReefError) -> int:
+    """How a command ends that stops with `error`: 1 failed, 2 wrong usage or configuration, 3 no daemon
+    answers, 4 not found, 5 refused by a check."""
+    return next((code for kind, code in _CODES if isinstance(error, kind)), 1)

@@ -137,7 +137,9 @@ def raise_for(answer: Answer) -> None:
         raise UpstreamFailed(message, hint=hint, status=answer.status, body=answer.body)
     if kind is Unavailable:
         raise Unavailable(message, hint=hint, retry_after_s=_retry_after(answer.headers.get("retry-after")))
-    if kind is Unauthorized and not hint:
+    if kind is Unauthorized and os.environ.get("REEF_TOKEN"):
+        hint = "REEF_TOKEN is not this daemon's token: unset it, and `reef token` prints the right one"
+    elif kind is Unauthorized and not hint:
         hint = "set REEF_TOKEN to the daemon's token; `reef token` prints it in the daemon's home"
     raise kind(message, hint=hint)
 

@@ -239,6 +239,10 @@ class AsyncClient:
             _calls.train(text, scenario or self.scenario, session, release_id, agent_record_id)
         )
 
+    async def models(self) -> JSON:
+        """`{object: "list", data: [{id, ...}]}`: what the upstreams offer."""
+        return await self._json(_calls.models())
+
     async def status(self) -> JSON:
         """`{version, pid, home, url, started_at, serving, storage, scenarios, error}`."""
         return await self._json(_calls.status())

@@ -250,6 +250,10 @@ class Client:
         """Ask for a change in plain words: `{agent_record_id, scenario, request_type: "train"}`."""
         return self._json(_calls.train(text, scenario or self.scenario, session, release_id, agent_record_id))
 
+    def models(self) -> JSON:
+        """`{object: "list", data: [{id, ...}]}`: what the upstreams offer."""
+        return self._json(_calls.models())
+
     def status(self) -> JSON:
         """`{version, pid, home, url, started_at, serving, storage, scenarios, error}`."""
         return self._json(_calls.status())

@@ -111,6 +111,16 @@ def is_running(home: Path) -> bool:
     return False
 
 
+def lock_holder(home: Path) -> int | None:
+    """The process that holds the home's lock; None when none does, or it has not said so yet."""
+    if not is_running(home):
+        return None
+    try:
+        return int((home / "daemon.lock").read_text("ascii")) or None
+    except (OSError, ValueError):
+        return None
+
+
 def read_daemon(home: Path) -> DaemonInfo | None:
     """The running daemon of this home, or None. A `daemon.json` that a killed daemon left is ignored.
 

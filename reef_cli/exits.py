@@ -2,7 +2,8 @@
 
 from enum import IntEnum
 
-from reef.errors import ConfigError, DaemonUnreachable, NotFound, ReefError, Refused
+from reef._plain import exit_code
+from reef.errors import ReefError
 
 
 class Exit(IntEnum):
@@ -21,15 +22,6 @@ class UsageError(ReefError):
     """The words of the command do not fit together."""
 
 
-_EXITS: tuple[tuple[type[ReefError], Exit], ...] = (
-    (UsageError, Exit.USAGE),
-    (ConfigError, Exit.USAGE),
-    (DaemonUnreachable, Exit.NO_DAEMON),
-    (NotFound, Exit.NOT_FOUND),
-    (Refused, Exit.REFUSED),
-)
-
-
 def exit_for(error: ReefError) -> Exit:
     """The exit code for an error raised on purpose."""
-    return next((code for kind, code in _EXITS if isinstance(error, kind)), Exit.FAILED)
+    return Exit.USAGE if isinstance(error, UsageError) else Exit(exit_code(error))

@@ -18,12 +18,14 @@ from pathlib import Path
 from typing import Any
 
 from reef.errors import ConfigError, NotFound, ReefError, TimedOut
-from reef.home import is_running, make_home, read_daemon
+from reef.home import is_running, lock_holder, make_home
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
 QUIET_S = 1.0
 LOG_LINES = 15
+_KINDS: dict[int, type[ReefError]] = {2: ConfigError, 4: NotFound}
+"""What a daemon's exit code says of the error that it told."""
 
 DAEMON = (sys.executable, "-P", "-m", "daemon")
 """`-P`: a folder named `daemon` where the user happens to work is not taken for ours."""
@@ -88,26 +90,24 @@ def stop(home: Path, *, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
         TimedOut: it is still there.
         ReefError: it belongs to somebody else.
     """
-    daemon = read_daemon(home)
-    if daemon is None:
+    pid = lock_holder(home)
+    if pid is None:
         return None
     try:
-        os.kill(daemon.pid, signal.SIGTERM)
+        os.kill(pid, signal.SIGTERM)
     except ProcessLookupError:
         return None
     except PermissionError as error:
-        raise ReefError(
-            f"process {daemon.pid} belongs to another user", hint="stop it as that user"
-        ) from error
+        raise ReefError(f"process {pid} belongs to another user", hint="stop it as that user") from error
     deadline = time.monotonic() + timeout_s
     while is_running(home):
         if time.monotonic() > deadline:
             raise TimedOut(
-                f"the daemon (process {daemon.pid}) has not ended after {timeout_s:g} s",
-                hint=f"look at `reef logs`; nothing acknowledged is lost by `kill -9 {daemon.pid}`",
+                f"the daemon (process {pid}) has not ended after {timeout_s:g} s",
+                hint=f"look at `reef logs`; nothing acknowledged is lost by `kill -9 {pid}`",
             )
         time.sleep(0.02)
-    return daemon.pid
+    return pid
 
 
 def tail(file: Path, lines: int, *, start: int = 0) -> str:
@@ -166,8 +166,7 @@ def _started(child: subprocess.Popen[bytes], message: dict[str, Any]) -> Started
         return Started(child.pid, message["url"])
     child.wait()
     told = message["error"]
-    kind = ConfigError if message.get("exit") == 2 else ReefError
-    raise kind(told["message"], hint=told["hint"])
+    raise _KINDS.get(message.get("exit", 1), ReefError)(told["message"], hint=told["hint"])
 
 
 def _died(child: subprocess.Popen[bytes], log_file: Path, log_start: int) -> ReefError:

@@ -104,6 +104,7 @@ class StubProvider:
         answer: called with each `Asked`; what it returns is said.
         asked: every request so far.
         models: what `GET /v1/models` lists.
+        key: what that route asks for, where it is not empty.
         delay_s, event_delay_s: waits before an answer, and between the events of a stream.
         left: set when a client went away before its answer was whole.
     """
@@ -112,6 +113,7 @@ class StubProvider:
         self.answer = answer or (lambda asked: f"echo: {asked.user}")
         self.asked: list[Asked] = []
         self.models = ["stub-model"]
+        self.key = ""
         self.delay_s = 0.0
         self.event_delay_s = 0.0
         self.left = threading.Event()
@@ -152,6 +154,8 @@ class StubProvider:
         self._loop.close()
 
     async def _models(self, request: web.Request) -> web.Response:
+        if self.key and self.key not in request.headers.get("authorization", ""):
+            return web.json_response(stub_dialects.error("chat", 401, "wrong key"), status=401)
         return web.json_response(
             {"object": "list", "data": [{"id": m, "object": "model"} for m in self.models]}
         )

@@ -18,6 +18,7 @@ from reef.tasks import Split, Task
 MIN_REVEALING_CHARS = 20
 """An expected answer of this length or more gives a gate task away."""
 
+_HINT = "`reef init` writes a task file to compare with"
 _HEADER = re.compile(r"\s*\[\[\s*task\s*\]\]")
 _TOML_AT = re.compile(r"\(at line (\d+)")
 Row = tuple[str, dict[str, Any]]
@@ -57,15 +58,18 @@ def load_tasks(path: Path) -> tuple[Task, ...]:
             f"cannot read the tasks in {path}: {error.strerror}", hint="`reef init` writes an example"
         ) from None
     except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8 text") from None
+        raise ConfigError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from None
     match path.suffix:
         case ".toml":
             rows = _toml_rows(path, text)
         case ".jsonl" | ".ndjson":
             rows = list(_json_rows(path, text))
         case _:
-            raise ConfigError(f"{path}: tasks are read from .toml or .jsonl files")
-    return parse_tasks(rows)
+            raise ConfigError(f"{path}: not a task file", hint="tasks are read from .toml or .jsonl files")
+    try:
+        return parse_tasks(rows)
+    except ConfigError as error:
+        raise ConfigError(error.message, hint=error.hint or _HINT) from None
 
 
 def parse_tasks(rows: Iterable[Row]) -> tuple[Task, ...]:
@@ -161,7 +165,7 @@ def _toml_rows(path: Path, text: str) -> list[Row]:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         line = _TOML_AT.search(str(error))
-        raise ConfigError(f"{path}{':' + line[1] if line else ''}: not TOML: {error}") from None
+        raise ConfigError(f"{path}{':' + line[1] if line else ''}: not TOML: {error}", hint=_HINT) from None
     if strange := next((key for key in data if key != "task"), None):
         raise ConfigError(f"{path}: `{strange}` is not a key here", hint="tasks are written as `[[task]]`")
     tasks = data.get("task", [])
@@ -181,7 +185,7 @@ def _json_rows(path: Path, text: str) -> Iterator[Row]:
         try:
             keys = json.loads(line)
         except json.JSONDecodeError as error:
-            raise ConfigError(f"{where}: not JSON: {error.msg} (column {error.colno})") from None
+            raise ConfigError(f"{where}: not JSON: {error.msg} (column {error.colno})", hint=_HINT) from None
         if not isinstance(keys, dict):
-            raise ConfigError(f"{where}: a task must be an object")
+            raise ConfigError(f"{where}: a task must be an object", hint=_HINT)
         yield where, keys

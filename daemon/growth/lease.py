@@ -44,12 +44,12 @@ def take(connection: Connection, scenario: str, holder: str) -> Lease | None:
     if row["holder"] != holder and row["expires_at"] > rfc3339(moment):
         return None
     epoch = row["epoch"] + 1
-    connection.execute(
+    taken = connection.execute(
         update(leases)
         .where(leases.c.scenario == scenario, leases.c.epoch == row["epoch"])
         .values(holder=holder, epoch=epoch, expires_at=until)
-    )
-    return Lease(scenario, holder, epoch)
+    ).rowcount
+    return Lease(scenario, holder, epoch) if taken == 1 else None
 
 
 def prove(connection: Connection, lease: Lease) -> None:

@@ -1,5 +1,7 @@
 """Observe: a report is stored, judged, and growth hears of it."""
 
+import asyncio
+import logging
 from typing import Any
 
 from daemon.evaluation.sign_test import MIN_DECIDED
@@ -13,8 +15,12 @@ from daemon.records.references import scenario_of
 from daemon.releases.history import Published
 from daemon.serving.scenarios import Scenarios
 from daemon.store.store import Store
+from reef.errors import ReefError
 from reef.ids import DEFAULT_SCENARIO
 
+log = logging.getLogger("reef.growth")
+
+JUDGE_EVERY_S = 60.0
 GATE_HINT = (
     f"an automatic gate needs at least {MIN_DECIDED} gate tasks; `reef init` writes a reef.toml and a "
     "tasks.toml to start from. Until then candidates wait in `reef pending`"
@@ -53,10 +59,24 @@ class Observer:
         report_id = await self._store.write(
             lambda connection: store_report(connection, self._book, name, recipe, report)
         )
-        await self._judge.judge(report_id)
+        try:
+            await self._judge.judge(report_id)
+        except ReefError as error:  # the report is stored; it is judged at the next round
+            log.warning("report %s is not judged yet: %s", report_id, error)
         self._events.publish("report", name, agent_record_id=report_id, score=report.score)
         self._growth.poke(name)
         return report_id, name
+
+    async def keep_judging(self) -> None:
+        """Ask again, every now and then, for what could not be judged when it came."""
+        while True:
+            await asyncio.sleep(JUDGE_EVERY_S)
+            try:
+                await self._judge.recover()
+            except ReefError as error:
+                log.warning("judging again failed: %s", error)
+            for name in self._scenarios.names():
+                self._growth.poke(name)
 
     async def recorded(self, draft: Draft) -> None:
         """A record was stored: say so, and judge the reports that waited for it."""

@@ -1,4 +1,4 @@
-"""Finding a recipe by name: listing imports nothing, loading imports the one asked for."""
+"""Recipes as they are configured: finding one by name (listing imports nothing), checking what it names."""
 
 from functools import cache
 from importlib import import_module
@@ -7,8 +7,16 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from reef.errors import ConfigError
+from daemon.evaluation.evaluators import nearest
+from daemon.evaluation.gate import load_policy
+from daemon.evaluation.tasks import load_tasks
+from daemon.harness.adapters import adapter
+from daemon.harness.mutations import apply
+from daemon.settings.load import Loaded
+from daemon.settings.model import RecipeSection
+from reef.errors import ConfigError, ReefError
 from reef.recipe import Recipe
+from reef.tree import HarnessTree, Mutation
 
 GROUP = "reef.recipes"
 
@@ -26,7 +34,7 @@ def load_recipe(use: str) -> type[Recipe]:
     """
     found = next(iter(entry_points(group=GROUP, name=use)), None)
     if found is None and ":" not in use:
-        raise ConfigError(f"no recipe is named `{use}`", hint=f"installed: {', '.join(recipe_names())}")
+        raise ConfigError(f"no recipe is named `{use}`", hint=nearest(use, recipe_names()))
     try:
         loaded = found.load() if found is not None else _dotted(use)
     except Exception as error:
@@ -47,6 +55,35 @@ def make_recipe(use: str, options: dict[str, Any]) -> Recipe:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         raise ConfigError(f"recipe `{use}`: `{key}`: {first['msg']}") from error
+
+
+def check_recipes(loaded: Loaded) -> None:
+    """Open what each `[recipe.NAME]` names before anything is served.
+
+    Raises:
+        ConfigError: a mistake in a task file or a seed, an adapter or a gate policy that is not there.
+    """
+    for name, section in loaded.settings.recipe.items():
+        if section.tasks is not None:
+            load_tasks(section.tasks)
+        for key, look in (
+            (("adapter",), lambda section=section: adapter(section.adapter)),
+            (("gate", "policy"), lambda section=section: load_policy(section.gate)),
+            (("seed",), lambda section=section: seed_tree(section)),
+        ):
+            try:
+                look()
+            except ReefError as error:
+                raise loaded.where.error(("recipe", name, *key), error.message, hint=error.hint) from error
+
+
+def seed_tree(section: RecipeSection) -> HarnessTree:
+    """The tree that a new scenario starts with."""
+    seeds = [
+        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)  # type: ignore[arg-type]
+        for entry in section.seed
+    ]
+    return apply(HarnessTree(), seeds)
 
 
 def _dotted(use: str) -> Any:

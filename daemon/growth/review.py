@@ -15,8 +15,9 @@ from daemon.serving.scenarios import Scenario
 from daemon.store.codec import load
 from daemon.store.schema import releases
 from daemon.store.schema import steps as table
-from reef.errors import Conflict, NotFound
+from reef.errors import Conflict, NotFound, Refused
 from reef.ids import now, rfc3339
+from reef.tree import HarnessTree
 
 BY_PERSON = "promoted by a person"
 
@@ -44,7 +45,7 @@ class Review:
         content_id = row["content_id"]
         if head.content_id != row["base_content_id"]:
             tree = await self.rooms.scenarios.tree(head.content_id)
-            content_id = await self.rooms.scenarios.content_for(apply(tree, steps.mutations_of(row)))
+            content_id = await self.rooms.scenarios.content_for(_applied(tree, row))
         metrics = load(row["metrics"]) or {}
         score, evidence = said(metrics)
         published = await self.rooms.history.publish(
@@ -102,6 +103,28 @@ class Review:
             )
 
         await self.rooms.store.write(work)
+
+    async def archive(self, scenario: Scenario) -> tuple[str, ...]:
+        """Take a scenario out of service for good, with what its growth had under way."""
+        name = scenario.name
+
+        def close_steps(connection: Connection) -> None:
+            waiting = [row["step"] for row in steps.waiting(connection, name)]
+            for step in (*steps.unfinished(connection, name), *waiting):
+                steps.write(
+                    connection,
+                    name,
+                    step,
+                    state="done",
+                    outcome="skip",
+                    decision="the scenario was archived",
+                    pending=False,
+                    finished_at=rfc3339(now()),
+                )
+                catalog.close_pending(connection, name, step)
+
+        await self.rooms.store.write(close_steps)
+        return await self.rooms.scenarios.archive(name)
 
     async def cancel(self, scenario: Scenario, step: int) -> None:
         """End a step that is under way, or that waits for money."""
@@ -182,3 +205,14 @@ def promoted(connection: Connection) -> list[RowMapping]:
         .where(table.c.state == "waiting", table.c.pending, releases.c.operation == "promote")
     )
     return list(connection.execute(query).mappings())
+
+
+def _applied(tree: HarnessTree, row: RowMapping) -> HarnessTree:
+    """A step's changes on another tree than the one they were made for."""
+    try:
+        return apply(tree, steps.mutations_of(row))
+    except Refused as refusal:
+        raise Conflict(
+            f"the candidate of step {row['step']} no longer fits what is served: {refusal.message}",
+            hint=f"`reef reject step:{row['step']}` closes it",
+        ) from refusal

@@ -40,6 +40,14 @@ class Growth:
         if (wake := self._wakes.get(name)) is not None:
             wake.set()
 
+    async def leave(self, name: str) -> None:
+        """End the loop of one scenario; a running step stops where it is."""
+        self._wakes.pop(name, None)
+        if (task := self._loops.pop(name, None)) is not None:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
     async def stop(self) -> None:
         """End the loops; a running step goes on at the next start."""
         self._stopping = True

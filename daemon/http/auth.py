@@ -54,7 +54,7 @@ class Guard:
         if self._tokens and not self._valid(_credential(headers)):
             return Unauthorized(
                 "no valid token",
-                hint='send x-reef-token or Authorization: Bearer; `eval "$(reef env)"` sets it for SDKs',
+                hint="send what `reef token` prints as x-reef-token or as Authorization: Bearer",
             )
         return None
 

@@ -5,6 +5,7 @@ wrapper's) or what an exchange is (`daemon.serving`).
 """
 
 import asyncio
+import logging
 import re
 from collections.abc import MutableMapping
 from dataclasses import dataclass
@@ -22,6 +23,8 @@ from daemon.wire.encoding import decode
 from reef.errors import Invalid, NotFound, ReefError, Unsupported
 from reef.ids import DEFAULT_SCENARIO, check_scenario
 from reef.runtime import Dialect, Header
+
+log = logging.getLogger("reef.http")
 
 _SCOPED = re.compile(r"(?:/s/([^/]+)(?:/r/([^/]+))?)?(?:/v1)(/.*)?")
 
@@ -72,6 +75,10 @@ class InferenceApp:
                 await _write(await self._other(scope["method"], place.path, headers), send)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
+        except Exception as error:
+            log.exception("%s %s failed", scope["method"], scope["path"])
+            bug = ReefError(f"the daemon failed: {type(error).__name__}", hint="a bug; see `reef logs`")
+            await _write(refusal(bug, codec_for(_shape(place.path, dict(headers)))), send)
 
     def _call(self, scope: Scope, place: Place, headers: list[Header], dialect: Dialect, body: bytes) -> Call:
         named = dict(headers)

@@ -8,7 +8,8 @@ from daemon.http.rooms import int_param, rooms
 
 
 async def logs(request: Request) -> JSONResponse:
-    lines = rooms(request).journal.after(int_param(request, "after", 0), int_param(request, "limit", 200))
+    limit = int_param(request, "limit", 200, at_least=1, at_most=10_000)
+    lines = rooms(request).journal.after(int_param(request, "after", 0), limit)
     return JSONResponse(
         {"lines": [{"number": line.number, "level": line.level, "text": line.text} for line in lines]}
     )

@@ -26,6 +26,7 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
     return Filter(
         scenario=scenario,
         after_sequence=int_param(request, "after_sequence", 0),
+        after=query.get("after"),
         limit=int_param(request, "limit", 50),
         request_type=query.get("request_type"),
         kind=query.get("kind"),
@@ -50,8 +51,14 @@ async def all_records(request: Request) -> JSONResponse:
 
 async def _answer(request: Request, wanted: Filter) -> JSONResponse:
     found = await rooms(request).store.read(lambda connection: listing(connection, wanted))
-    last = found[-1]["sequence"] if found else wanted.after_sequence
-    return JSONResponse({"records": found, "next_after_sequence": last})
+    last = found[-1] if found else {"sequence": wanted.after_sequence, "agent_record_id": wanted.after}
+    return JSONResponse(
+        {
+            "records": found,
+            "next_after_sequence": last["sequence"] if wanted.scenario else None,
+            "next_after": last["agent_record_id"],
+        }
+    )
 
 
 async def one(request: Request) -> JSONResponse:

@@ -1,5 +1,6 @@
 """/reef/report and /reef/reports: feedback in, verdicts out."""
 
+import asyncio
 from typing import Any
 
 from starlette.requests import Request
@@ -7,10 +8,10 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth.observer import gate_hint
-from daemon.http.rooms import json_body, rooms, scenario_header
+from daemon.http.rooms import Rooms, json_body, known_scenario, rooms, scenario_header
 from daemon.records.batches import report_listing
 from daemon.records.intake import parse
-from reef.errors import Invalid
+from reef.errors import ConfigError, Invalid
 
 _STATES = ("pending", "eligible", "ineligible", "consumed")
 
@@ -22,9 +23,18 @@ async def report(request: Request) -> JSONResponse:
     answer: dict[str, Any] = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
     if intake.ignored:
         answer["ignored"] = list(intake.ignored)
-    gate_tasks = sum(task.split == "gate" for task in here.tasks_of(scenario))
-    learns = here.recipe_of(scenario).surface != "none"
-    return JSONResponse(answer | (gate_hint(here.unconfigured, gate_tasks) if learns else {}))
+    return JSONResponse(answer | await _hint(here, scenario))
+
+
+async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
+    """Why candidates wait for a person, where they do. The report is stored by now, so nothing may fail."""
+    if here.recipe_of(scenario).surface == "none":
+        return {}
+    try:
+        tasks = await asyncio.to_thread(here.tasks_of, scenario)
+    except ConfigError as error:
+        return {"hint": f"the tasks cannot be read: {error.message}; {error.hint}"}
+    return gate_hint(here.unconfigured, sum(task.split == "gate" for task in tasks))
 
 
 async def reports(request: Request) -> JSONResponse:
@@ -32,10 +42,9 @@ async def reports(request: Request) -> JSONResponse:
     state = query.get("state")
     if state is not None and state not in _STATES:
         raise Invalid(f"`{state}` is not a state of a report", hint=f"one of {', '.join(_STATES)}")
+    scenario = known_scenario(request)
     found = await rooms(request).store.read(
-        lambda connection: report_listing(
-            connection, query.get("scenario"), state, query.get("agent_record_id")
-        )
+        lambda connection: report_listing(connection, scenario, state, query.get("agent_record_id"))
     )
     return JSONResponse({"reports": found})
 

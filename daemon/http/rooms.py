@@ -19,7 +19,7 @@ from daemon.serving.exchange import Exchange
 from daemon.serving.scenarios import Scenario, Scenarios
 from daemon.settings.model import Settings
 from daemon.store.store import Store
-from reef.errors import Invalid, TooLarge
+from reef.errors import Invalid, NotFound, TooLarge
 from reef.ids import DEFAULT_SCENARIO
 from reef.recipe import Recipe
 from reef.tasks import Task
@@ -57,13 +57,20 @@ def rooms(request: Request) -> Rooms:
 
 
 def scenario_header(request: Request) -> str | None:
+    """What the header names, else the scoped base URL."""
     return request.headers.get(SCENARIO_HEADER) or request.path_params.get("scenario")
 
 
 def named_scenario(request: Request) -> Scenario:
-    """The existing scenario that the path, the header or the query names. Raises `NotFound`."""
-    name = scenario_header(request) or request.query_params.get("scenario") or DEFAULT_SCENARIO
-    return rooms(request).scenarios.get(name)
+    """The existing scenario of a resource: its path, else the header, else the query. Raises `NotFound`."""
+    given = request.path_params.get("scenario") or request.headers.get(SCENARIO_HEADER)
+    return rooms(request).scenarios.get(given or request.query_params.get("scenario") or DEFAULT_SCENARIO)
+
+
+def known_scenario(request: Request) -> str | None:
+    """The existing scenario that the query names, if it names one. Raises `NotFound`."""
+    name = request.query_params.get("scenario")
+    return rooms(request).scenarios.get(name).name if name is not None else None
 
 
 async def json_body(request: Request) -> Any:
@@ -100,11 +107,21 @@ def text_field(body: dict[str, Any], key: str, *, required: bool = True) -> str 
     return value
 
 
-def int_param(request: Request, key: str, default: int) -> int:
+def int_param(request: Request, key: str, default: int, *, at_least: int = 0, at_most: int = 2**53) -> int:
+    """A whole number of the query. Raises `Invalid` when it is none, or out of bounds."""
     text = request.query_params.get(key)
     if text is None:
         return default
-    try:
-        return int(text)
-    except ValueError:
-        raise Invalid(f"`{key}` must be a whole number, not `{text}`") from None
+    if not (text.isascii() and text.isdigit() and len(text) <= 16 and at_least <= int(text) <= at_most):
+        raise Invalid(
+            f"`{key}` must be a whole number, not `{text[:40]}`", hint=f"use {at_least} to {at_most}"
+        )
+    return int(text)
+
+
+def step_param(request: Request) -> int:
+    """The step number of the path."""
+    step = int(request.path_params["step"])
+    if step > 2**53:
+        raise NotFound(f"there is no step {str(step)[:40]}", hint="see `reef steps`")
+    return step

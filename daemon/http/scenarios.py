@@ -37,7 +37,10 @@ async def create(request: Request) -> JSONResponse:
     body = object_with(await json_body(request), "name", "release_id")
     name = text_field(body, "name")
     assert name is not None
-    scenario, new = await here.scenarios.create(name, start=text_field(body, "release_id", required=False))
+    start = text_field(body, "release_id", required=False)
+    scenario, new = await here.scenarios.create(name, start=start)
+    if not new:
+        await here.scenarios.serve(name, start=start)  # refuses another start than it had
     answer = {
         "scenario": scenario.name,
         "release_id": scenario.head.release_id,
@@ -83,9 +86,11 @@ async def contract(request: Request) -> JSONResponse:
 
 
 async def archive(request: Request) -> JSONResponse:
-    name = request.path_params["scenario"]
-    refs = await rooms(request).scenarios.archive(name)
-    return JSONResponse({"scenario": name, "archived": list(refs)})
+    here = rooms(request)
+    scenario = here.scenarios.get(request.path_params["scenario"])
+    await here.growth.leave(scenario.name)
+    refs = await here.review.archive(scenario)
+    return JSONResponse({"scenario": scenario.name, "archived": list(refs)})
 
 
 routes = [

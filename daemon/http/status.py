@@ -16,6 +16,7 @@ from daemon.http.rooms import Rooms, rooms
 from daemon.records.batches import counts, ready_reports
 from daemon.releases import catalog
 from daemon.serving.scenarios import Scenario
+from daemon.store.codec import load
 from reef import __version__
 
 COUNT_LIMIT = 1000
@@ -75,18 +76,20 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
     section = scenario.section
 
     def work(connection: Connection) -> dict[str, Any]:
-        rows = catalog.listing(connection, scenario.name)
-        trained = [row for row in rows if row["operation"] == "training"]
+        last, newest, pending = catalog.summary(connection, scenario.name)
         ready = ready_reports(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
-        last = trained[-1] if trained else None
         return {
-            "scenario_step": rows[-1]["step"] if rows else 0,
+            "scenario_step": newest,
             "last_committed_step": last
-            and {"step": last["step"], "recorded_at": last["recorded_at"], "metrics": last["metrics"]},
+            and {
+                "step": last["step"],
+                "recorded_at": last["recorded_at"],
+                "metrics": load(last["metrics"]),
+            },
             "batch": {"have": len(ready), "need": section.batch_size},
             "batch_ready": len(ready) >= section.batch_size,
             "pending_instructions": 0,
-            "pending_reviews": sum(row["pending"] for row in rows),
+            "pending_reviews": pending,
             "step": _running(connection, scenario, here.growth.rooms.progress.get(scenario.name)),
             "counts": counts(connection, scenario.name),
         }

@@ -5,18 +5,18 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth import steps
-from daemon.http.rooms import int_param, rooms
+from daemon.http.rooms import int_param, known_scenario, rooms, step_param
 
 
 async def listing(request: Request) -> JSONResponse:
-    scenario = request.query_params.get("scenario")
-    limit = int_param(request, "limit", 200)
+    scenario = known_scenario(request)
+    limit = int_param(request, "limit", 200, at_least=1, at_most=10_000)
     found = await rooms(request).store.read(lambda connection: steps.listing(connection, scenario, limit))
     return JSONResponse({"steps": found})
 
 
 async def one(request: Request) -> JSONResponse:
-    scenario, step = request.path_params["scenario"], request.path_params["step"]
+    scenario, step = request.path_params["scenario"], step_param(request)
     found = await rooms(request).store.read(lambda connection: steps.detail(connection, scenario, step))
     return JSONResponse(found)
 
@@ -24,7 +24,7 @@ async def one(request: Request) -> JSONResponse:
 async def run(request: Request) -> JSONResponse:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
-    step = request.path_params["step"]
+    step = step_param(request)
     await here.review.run_again(scenario, step)
     here.growth.poke(scenario.name)
     return JSONResponse({"scenario": scenario.name, "step": step, "state": "queued"}, 202)
@@ -33,7 +33,7 @@ async def run(request: Request) -> JSONResponse:
 async def cancel(request: Request) -> JSONResponse:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
-    step = request.path_params["step"]
+    step = step_param(request)
     await here.review.cancel(scenario, step)
     here.growth.poke(scenario.name)
     return JSONResponse({"scenario": scenario.name, "step": step}, 202)

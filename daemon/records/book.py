@@ -1,7 +1,9 @@
 """The record book: appends exchanges durably and knows which ones are still running."""
 
 from collections.abc import Callable
+from typing import Any
 
+from orjson import dumps, loads
 from sqlalchemy import Connection, bindparam, insert, select, update
 
 from daemon.records.bodies import store_body
@@ -14,6 +16,8 @@ from daemon.wire.scrub import mask
 from reef.errors import NotFound
 from reef.ids import rfc3339
 from reef.runtime import Price
+
+ERROR_CHARS = 2000
 
 
 class RecordBook:
@@ -69,6 +73,9 @@ class RecordBook:
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
         response, yet_more = self._masked(draft.response)
+        said, in_error = self._masked((draft.error_message or "").encode())
+        tags, in_tags = self._masked(dumps(dict(draft.tags)))
+        scrubbed = hits + more + yet_more + in_error + in_tags
         connection.execute(
             insert(records),
             {
@@ -100,10 +107,8 @@ class RecordBook:
                 "total_ms": draft.total_ms,
                 "dropped": dump(list(draft.dropped)),
                 "error_type": draft.error_type,
-                "error_message": draft.error_message,
-                "metadata": dump(
-                    {"tags": dict(draft.tags), "scrubbed": hits + more + yet_more, "imported": False}
-                ),
+                "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
+                "metadata": dump({"tags": loads(tags), "scrubbed": scrubbed, "imported": False}),
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
                 "response_pieces": store_body(connection, response),
@@ -120,6 +125,11 @@ class RecordBook:
 
     def _masked(self, body: bytes) -> tuple[bytes, int]:
         return mask(body) if self._scrub else (body, 0)
+
+    def masked_value(self, value: Any) -> tuple[Any, int]:
+        """A JSON value without credential-shaped literals, and how many there were."""
+        text, hits = self._masked(dumps(value))
+        return loads(text) if hits else value, hits
 
 
 _TAKE_SEQUENCE = (

@@ -127,6 +127,8 @@ def store_report(connection: Connection, book: RecordBook, scenario: str, recipe
         if name is not None:
             resolve(connection, book, scenario, [name])
     report_id = report.id or new_receipt()
+    feedback, in_feedback = book.masked_value(report.feedback)
+    metadata, in_metadata = book.masked_value(report.metadata)
     moment = rfc3339(now())
     connection.execute(
         insert(records),
@@ -136,7 +138,7 @@ def store_report(connection: Connection, book: RecordBook, scenario: str, recipe
             "sequence": next_sequence(connection, scenario),
             "request_type": "report",
             "created_at": moment,
-            "metadata": dump({"tags": {}, "scrubbed": 0, "imported": False}),
+            "metadata": dump({"tags": {}, "scrubbed": in_feedback + in_metadata, "imported": False}),
             "digest": digest,
         },
     )
@@ -146,11 +148,11 @@ def store_report(connection: Connection, book: RecordBook, scenario: str, recipe
             "id": report_id,
             "scenario": scenario,
             "score": report.score,
-            "feedback": dump(report.feedback),
+            "feedback": dump(feedback),
             "references": dump(receipts),
             "preferred": report.preferred,
             "over": report.over,
-            "metadata": dump(report.metadata),
+            "metadata": dump(metadata),
             "judged": False,
         },
     )

@@ -89,13 +89,14 @@ class Judge:
         training = report.metadata.get("training")
         if isinstance(training, dict) and training.get("eligible") is False:
             return Verdict("never", "opted_out", "the report asks not to be learnt from")
+        running = self._book.running_in(receipt) is not None  # asked first: a record may land in between
         row = self._store.read_now(
             lambda connection: (
                 connection.execute(select(records).where(records.c.id == receipt)).mappings().first()
             )
         )
         if row is None:
-            if self._book.running_in(receipt):
+            if running:
                 return Verdict("wait", "waiting_for_record", "the exchange is still running")
             return Verdict("never", "lost", "the exchange was never stored; the daemon stopped while it ran")
         if refusal := _refusal(row):
@@ -111,7 +112,9 @@ class Judge:
 
 def _refusal(row: RowMapping) -> Verdict | None:
     if row["kind"] != "turn":
-        return Verdict("never", "not_a_turn", f"the record is a {row['kind']}, not a turn of a conversation")
+        return Verdict(
+            "never", "not_a_turn", f"the record is no turn of a conversation but of kind {row['kind']}"
+        )
     if row["status"] != "complete":
         return Verdict(
             "never", "not_complete", f"the exchange is {row['status']}, so its answer is not whole"

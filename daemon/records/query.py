@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, Select, exists, select
+from sqlalchemy import Connection, RowMapping, Select, exists, select, tuple_
 
 from daemon.records.bodies import load_body
 from daemon.store.codec import load
@@ -21,10 +21,11 @@ _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "cost")
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """Which records to list. `after_sequence` pages within one scenario."""
+    """Which records to list. `after_sequence` pages within one scenario, `after` (an id) over all."""
 
     scenario: str | None = None
     after_sequence: int = 0
+    after: str | None = None
     limit: int = 50
     request_type: str | None = None
     kind: str | None = None
@@ -53,7 +54,15 @@ def listing(connection: Connection, wanted: Filter) -> list[dict[str, Any]]:
     if not 1 <= wanted.limit <= MAX_LIMIT:
         raise Invalid(f"limit {wanted.limit} is out of range", hint=f"use 1 to {MAX_LIMIT}")
     query = _filtered(select(records), wanted)
+    if wanted.after is not None:
+        last = find(connection, wanted.after)
+        mine, theirs = tuple_(records.c.created_at, records.c.id), (last["created_at"], last["id"])
+        query = query.where(mine < theirs if wanted.descending else mine > theirs)
     if wanted.scenario is None:
+        if wanted.after_sequence:
+            raise Invalid(
+                "`after_sequence` counts within one scenario", hint="name it, or page with after=RECEIPT"
+            )
         key = records.c.created_at
         order: list[Any] = [key.desc(), records.c.id.desc()] if wanted.descending else [key, records.c.id]
     else:

@@ -118,6 +118,16 @@ def forget_row(connection: Connection, scenario: str, step: int) -> None:
     )
 
 
+def summary(connection: Connection, scenario: str) -> tuple[RowMapping | None, int, int]:
+    """The last training row, the newest step of the history, and how many candidates wait."""
+    mine = releases.c.scenario == scenario
+    trained = select(releases).where(mine, releases.c.operation == "training")
+    last = connection.execute(trained.order_by(releases.c.step.desc()).limit(1)).mappings().first()
+    newest = connection.execute(select(func.max(releases.c.step)).where(mine)).scalar()
+    waiting = select(func.count()).select_from(releases).where(mine, releases.c.pending)
+    return last, newest or 0, connection.execute(waiting).scalar_one()
+
+
 def tags_of(connection: Connection, scenario: str) -> dict[str, str]:
     """Tag names and the releases they name."""
     query = select(tags.c.tag, tags.c.release_id).where(tags.c.scenario == scenario)

@@ -162,11 +162,21 @@ def _place(url: str) -> tuple[str, int]:
 
 def _loop(upstream: UpstreamSection, environ: Mapping[str, str]) -> ConfigError:
     """Names the upstream and, where the environment brought it, the variable to unset."""
-    variables = ("OPENAI_BASE_URL", "ANTHROPIC_BASE_URL", "REEF_UPSTREAM_URL")
+    variables = {
+        "OPENAI_BASE_URL": "OPENAI_API_KEY",
+        "ANTHROPIC_BASE_URL": "ANTHROPIC_API_KEY",
+        "REEF_UPSTREAM_URL": "REEF_UPSTREAM_API_KEY",
+    }
     place = _place(full_base(upstream.base_url))
-    guilty = [name for name in variables if environ.get(name) and _place(environ[name]) == place]
+    guilty = [
+        name
+        for pair in variables.items()
+        if environ.get(pair[0]) and _place(environ[pair[0]]) == place
+        for name in pair
+        if environ.get(name)
+    ]
     hint = (
-        f"unset {' '.join(guilty)} (`reef env` sets it for clients), or name the provider with --upstream URL"
+        f"unset {' '.join(guilty)} (`reef env` sets them for clients), or name the provider: --upstream URL"
         if guilty
         else "set base_url to the provider itself"
     )

@@ -113,6 +113,7 @@ class HttpUpstream:
         return _Answer(answer.status, headers, self._read(answer), answer)
 
     async def models(self) -> Sequence[str]:
+        """Its models. That it does not answer, or refuses the key, is then its `state`."""
         await self.start()
         assert self._session is not None
         own = [self.model] if self.model else []
@@ -122,9 +123,17 @@ class HttpUpstream:
                 URL(self.base_url + "/models", encoded=True), headers=headers, timeout=_MODELS_TIMEOUT
             ) as answer:
                 payload = orjson.loads(await answer.read()) if answer.status == 200 else {}
-        except (aiohttp.ClientError, OSError, ValueError):
+        except ValueError:
+            payload = {}
+        except (aiohttp.ClientError, OSError) as error:
+            self._trouble = explain(error, self.name, self.base_url).message
             return own
+        refused = answer.status in (401, 403)
+        self._trouble = f"{self.name} at {self.base_url} {self._wanted_key()}" if refused else ""
         return list(dict.fromkeys(own + model_ids(payload)))
+
+    def _wanted_key(self) -> str:
+        return "does not accept the key it is given" if self._key else "wants a key, and none is configured"
 
     def copy_key(self) -> str | None:
         return None

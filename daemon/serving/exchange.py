@@ -100,7 +100,7 @@ class Exchange:
         head = await self._scenarios.serve(scenario, start=call.start)
         session = call.session
         if brought := call.tags.get("release"):
-            return Served(scenario, brought, ""), session_key(session) if session else None
+            return Served(scenario, brought, ""), None
         if head.prefix is None:
             return head, session_key(session) if session else None
         if session is not None:

@@ -6,7 +6,7 @@ from typing import Literal
 
 from daemon.records.draft import Draft
 from daemon.serving.ports import RecordAppender
-from reef.errors import ReefError, Unavailable
+from reef.errors import Unavailable
 
 log = logging.getLogger(__name__)
 
@@ -33,13 +33,13 @@ class Keeper:
         """
         try:
             await self._append(draft)
-        except ReefError as error:
+        except Exception as error:  # whatever it is, the answer has no record
             log.error("record %s of scenario %s was not stored: %s", draft.id, draft.scenario, error)
             if self._on_failure == "serve":
                 return False
             if isinstance(error, Unavailable):
                 raise
-            raise Unavailable(f"the record could not be stored: {error.message}", hint=error.hint) from error
+            raise Unavailable(f"the record could not be stored: {error}", hint="see `reef logs`") from error
         if self._on_record is not None:
             self._on_record(draft)
         return True

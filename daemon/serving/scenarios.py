@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from sqlalchemy import select, update
 
+from daemon.harness.adapters import adapter
 from daemon.harness.files import from_files, to_files
 from daemon.harness.render import chat_prefix
 from daemon.records.book import RecordBook
@@ -74,6 +75,7 @@ class Scenarios:
             self._folded[row["folded"]] = row["scenario"]
             if row["archived_at"] is not None:
                 self._archived.add(row["scenario"])
+                await asyncio.to_thread(self._history.git.archive, row["scenario"])  # where a crash left it
             elif row["head_release_id"] is not None:
                 await self._adopt(row)
 
@@ -160,7 +162,10 @@ class Scenarios:
         release_id = await self._book.release_of(name, conversation)
         if release_id is None or name not in self._loaded:
             return None
-        served = await self.at(name, release_id)
+        try:
+            served = await self.at(name, release_id)
+        except NotFound:
+            return None
         self.pin(name, conversation, served)
         return served
 
@@ -238,7 +243,7 @@ class Scenarios:
         return scenario
 
     async def _served(self, name: str, section: RecipeSection, release_id: str, content_id: str) -> Served:
-        injects = section.inject if section.inject is not None else section.adapter == "chat"
+        injects = section.inject if section.inject is not None else adapter(section.adapter).inject
         prefix = await self.prefix(content_id) if injects else None
         return Served(name, release_id, content_id, prefix)
 

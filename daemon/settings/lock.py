@@ -31,6 +31,8 @@ def hold(home: Home) -> Iterator[None]:
         ) from error
     try:
         _acquire(descriptor, home)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, f"{os.getpid()}\n".encode())  # for `reef down`
         yield
     finally:
         os.close(descriptor)

@@ -28,7 +28,6 @@ class ReefSection(Section):
     model: str | None = None
     """What to ask for on an upstream that was found rather than configured."""
     max_body_mb: int = Field(64, gt=0)
-    relay: tuple[str, ...] = ()
     on_record_failure: Literal["refuse", "serve"] = "refuse"
     scrub: bool = True
 
@@ -136,12 +135,6 @@ class GrowthSection(Section):
     enabled: bool = True
 
 
-class StorageSection(Section):
-    """`[storage]`"""
-
-    url: str | None = None
-
-
 class Settings(Section):
     """All of it."""
 
@@ -152,6 +145,5 @@ class Settings(Section):
     scenarios: ScenariosSection = ScenariosSection()
     recipe: dict[str, RecipeSection] = Field(default_factory=dict)
     growth: GrowthSection = GrowthSection()
-    storage: StorageSection = StorageSection()
     source: Path | None = None
     """The file these came from; paths in it are relative to its folder."""

@@ -8,11 +8,6 @@ from daemon.settings.model import RecipeSection, Settings
 UNCONFIGURED = "harness_evolve"
 """The recipe of every scenario where there is no configuration file. It costs nothing: no model is asked."""
 
-GATE_HINT = (
-    "an automatic gate needs at least five gate tasks; until then a person decides "
-    "(`reef pending`). `reef init` writes tasks to start from"
-)
-
 
 def recipe_for(settings: Settings, scenario: str) -> tuple[str, RecipeSection]:
     """The configured name and section of the recipe that `scenario` learns by.

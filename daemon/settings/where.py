@@ -68,7 +68,8 @@ def from_validation(
     if first["type"] == "missing":
         return where.error(path, f"`{key}` is missing", hint=f"add a line `{key} = ...`")
     wanted = first["msg"].replace("Input should be", "must be")
-    return where.error(path, f"`{key}` {wanted}, not {_brief(first['input'])}")
+    hint = _example(model, inner) or "docs/reference/configuration.md lists the settings"
+    return where.error(path, f"`{key}` {wanted}, not {_brief(first['input'])}", hint=hint)
 
 
 def unknown_key(where: Where, path: KeyPath, key: str, known: Collection[str]) -> ConfigError:
@@ -93,6 +94,20 @@ def shown(file: Path) -> str:
         return str(file.relative_to(Path.cwd()))
     except ValueError:
         return str(file)
+
+
+def _example(model: type[BaseModel], path: KeyPath) -> str:
+    """A line that sets the key at `path` to its default, where it has one that says something."""
+    annotation: Any = model
+    for segment in path[:-1]:
+        annotation = _descend(annotation, segment)
+    inner = _plain(annotation)
+    if not (isinstance(inner, type) and issubclass(inner, BaseModel)) or not path:
+        return ""
+    described = inner.model_fields.get(str(path[-1]))
+    if described is None or not isinstance(described.default, str | int | float):
+        return ""
+    return f"for example `{path[-1]} = {json.dumps(described.default)}`"
 
 
 def _descend(annotation: Any, segment: str | int) -> Any:

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from daemon.store.engine import is_sqlite, reader_engine, sqlite_url, writer_engine
 from daemon.store.migrate import migrate
 from daemon.store.writer import Writer, cannot_write
-from reef.errors import Unavailable
+from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
 
@@ -24,8 +24,10 @@ class Store:
         writing = writer_engine(url)
         try:
             migrate(writing)
-        except SQLAlchemyError as error:
+        except OperationalError as error:
             raise cannot_write(error) from error
+        except DatabaseError as error:
+            raise _damaged(writing, error) from error
         self._writing = writing
         self.reader: Engine = reader_engine(url)
         self.writer = Writer(writing)
@@ -70,3 +72,10 @@ class Store:
         self.writer.close()
         self.reader.dispose()
         self._writing.dispose()
+
+
+def _damaged(engine: Engine, error: DatabaseError) -> ReefError:
+    return ReefError(
+        f"{engine.url.database} cannot be opened\n{error.orig}",
+        hint="put a copy of it back, or move it away to begin with an empty one",
+    )

@@ -69,7 +69,10 @@ def string(value: Any) -> str | None:
 
 
 def integer(value: Any) -> int | None:
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    """A count; None for what is none, or no database could hold."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < 2**63 else None
 
 
 def content_text(content: Any) -> str:

@@ -244,7 +244,7 @@ def test_a_wrong_token(online: RunReef, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("REEF_TOKEN", "wrong")
     ran = online("log")
     assert ran.code == 1
-    assert ran.err.startswith("error: the token is wrong\nhint: set REEF_TOKEN")
+    assert ran.err.startswith("error: the token is wrong\nhint: REEF_TOKEN is not")
 
 
 def test_a_closed_pipe_is_no_error(fake: FakeDaemon, nowhere: Path) -> None:

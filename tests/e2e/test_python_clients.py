@@ -161,6 +161,7 @@ def test_every_method(client: Any, kind: str, called: set[str], here: Terminal) 
     client.create_scenario("plain-1")
     with pytest.raises(Unsupported):
         client.update_scenario("plain-1", training_mode="auto")
+    assert "M" in [model["id"] for model in client.models()["data"]]
     client.records()
     client.record(receipt, name)
     assert client.logs(limit=5)["lines"]
