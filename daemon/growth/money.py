@@ -15,6 +15,9 @@ from daemon.store.schema import episodes
 from daemon.wire.prefix import Prefix
 from reef.tasks import Side
 
+EXPECTED = "expected: "
+"""Begins the note that tells what a step was expected to take when it began."""
+
 
 async def open_purse(book: Ledger, ground: Ground, row: RowMapping) -> Purse | None:
     """The purse for what is left of a step; None: there is no money for it, and it waits for a person.
@@ -26,9 +29,9 @@ async def open_purse(book: Ledger, ground: Ground, row: RowMapping) -> Purse | N
     price = ground.runtime.price if ground.runtime else None
     purse = Purse(book.rooms.store, book.scenario.name, book.step, price, limit)
     expected = Estimate.of(await _calls(book, ground, row), price)
-    told = f"expected: {expected.sentence()}"
-    if expected.calls and told not in (notes := load(row["notes"], [])):
-        await book.save(row["state"], notes=[*notes, told])
+    notes = load(row["notes"], [])
+    if expected.calls and not any(note.startswith(EXPECTED) for note in notes):
+        await book.save(row["state"], notes=[*notes, f"{EXPECTED}{expected.sentence()}"])
 
     def work(connection: Connection) -> tuple[bool, float, float]:
         prove(connection, book.lease)
