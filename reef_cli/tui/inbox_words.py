@@ -31,6 +31,8 @@ def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetim
     told = f"{said(held)}, in {outbox.seconds_left(held)} s" if held else ""
     cells = (age(turn["created_at"], now), told, one_line(prompt_of(turn["payload"])[:400]))
     answer = one_line(answer_of(turn["payload"])[:400])
+    if turn["status"] != "complete":
+        answer = f"! {turn['status']} {answer}"
     return Row(turn["agent_record_id"], (*cells, answer), "busy" if held else "", marked)
 
 
@@ -46,7 +48,7 @@ def turn_head(turn: dict[str, Any], held: Held | None) -> list[str]:
     where = "  ".join(f"{key} {turn[key]}" for key in ("session", "run") if turn.get(key))
     lines = [f"{turn['agent_record_id']}  {turn.get('model') or ''}  {where}".rstrip()]
     if turn["status"] != "complete":
-        lines.append(f"! this exchange is {turn['status']}, so a report on it will not count")
+        lines.append(f"! this exchange {turn['status']}; a report on it will not count")
     if held and held.feedback:
         text = held.feedback["correction"] if isinstance(held.feedback, dict) else held.feedback
         lines.append(f"{'correction' if isinstance(held.feedback, dict) else 'feedback'}: {text}")
@@ -80,7 +82,7 @@ def report_detail(report: dict[str, Any]) -> str:
     """All of a report: what it says, and what became of each exchange it names."""
     verdict = {
         "pending": "This report waits.",
-        "eligible": "This report counts; it waits in line for a batch.",
+        "eligible": "This report counts.",
         "ineligible": "This report did not count.",
         "consumed": "This report taught.",
     }[report["state"]]

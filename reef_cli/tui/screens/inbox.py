@@ -16,6 +16,7 @@ from reef_cli.tui.conversation import Part, answered, prompt_of
 from reef_cli.tui.inbox_words import held_for, report_detail, report_row, turn_head, turn_row, wholes
 from reef_cli.tui.outbox import HOLD_S, Held, Outbox
 from reef_cli.tui.screens.base import ReefScreen
+from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.screens.write import WriteScreen, Written
 from reef_cli.tui.text import plain
 from reef_cli.tui.turns import Turns
@@ -135,6 +136,13 @@ class InboxScreen(ReefScreen):
             self.turns.widen()
             self.settle()
 
+    def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
+        """Open the turn, or the first exchange that a report names."""
+        report = self._reports.get(chosen.key)
+        found = chosen.key if report is None else next((pair["receipt"] for pair in report["pairs"]), None)
+        if found:
+            self.app.push_screen(RecordScreen(found))
+
     def _show_detail(self) -> None:
         report = self._reports.get(self.query_one("#reports", RowList).key or "")
         told = plain(report_detail(report)) if report else ""
@@ -153,6 +161,9 @@ class InboxScreen(ReefScreen):
 
     def action_score(self, score: float) -> None:
         self._say(self._targets(), score=score)
+
+    def action_tenths(self, key: str) -> None:
+        self.action_score(int(key) / 10)
 
     def action_feedback(self) -> None:
         self._write("Feedback", correction=False)
