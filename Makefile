@@ -9,7 +9,7 @@ find_python = for v in 3.13 3.12 3.11; do \
 	  p=python$$v; command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; assert sys.version_info[:2] == tuple(map(int, "'$$v'".split(".")))' >/dev/null 2>&1 && { echo $$p; exit 0; }; \
 	done; exit 1
 
-.PHONY: help setup demo test test-slow lint format bench clean
+.PHONY: help setup demo test test-slow lint format recording bench clean
 help:
 	@echo "make setup   a virtual environment in .venv with everything Reef needs"
 	@echo "make demo    the whole loop on an embedded model, about three minutes"
@@ -47,6 +47,9 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+recording: $(STAMP)
+	$(BIN)/python -m reef_cli.tui.record reef_cli/tui
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -17,6 +17,9 @@ def tui(
     url: Annotated[
         str | None, typer.Option("--url", help="The daemon's address; else the one of this home.")
     ] = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Replay a recording of `reef demo`; needs no daemon.")
+    ] = False,
 ) -> None:
     """See the loop turn, and steer it."""
     if not sys.stdin.isatty() or not sys.stdout.isatty() or os.environ.get("TERM", "dumb") == "dumb":
@@ -24,7 +27,15 @@ def tui(
             "reef tui needs a terminal that can move its cursor",
             hint="use `reef watch` in pipes and on dumb terminals",
         )
-    from reef.async_client import AsyncClient
     from reef_cli.tui.app import ReefApp
+
+    if demo:
+        from reef_cli.tui.recording import Recording
+        from reef_cli.tui.replay import replaying
+
+        connect, now = replaying(Recording.shipped(), 1.0)
+        ReefApp(connect, now=now).run()
+        return
+    from reef.async_client import AsyncClient
 
     ReefApp(lambda: AsyncClient(url)).run()

@@ -1,6 +1,7 @@
 """The app: modes, theme and wiring; nothing of what a screen shows."""
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
@@ -23,19 +24,26 @@ DARK, LIGHT = "textual-dark", "textual-light"
 
 
 class ReefApp(App[None]):
-    """`connect` makes a client of the daemon; it is called again when the daemon was away."""
+    """`connect` makes a client of the daemon; it is called again when the daemon was away. `now` tells what
+    ages count from."""
 
     TITLE = "reef"
     COMMANDS = {ReefCommands}
     BINDINGS = bindings("")
-    CSS = "#errors { height: auto; color: $text-error; padding: 0 1; }"
+    CSS = """
+    ReefScreen { overflow: hidden; }
+    #errors { height: auto; color: $text-error; padding: 0 1; }
+    """
 
     scenario: reactive[str] = reactive("")
     away: reactive[str] = reactive("")
     status: reactive[dict[str, Any]] = reactive(dict)
 
-    def __init__(self, connect: Callable[[], AsyncClient]) -> None:
+    def __init__(
+        self, connect: Callable[[], AsyncClient], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         super().__init__()
+        self.now = now
         self.live = Live(connect, self.post_message)
         for mode in SCREENS:
             self.add_mode(mode, partial(make_screen, mode))

@@ -4,7 +4,7 @@ Model output may hold escape sequences and direction marks; shown as they are th
 or disguise what is written. Nothing from the wire is ever read as markup.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from rich.cells import cell_len, set_cell_size
 from rich.text import Text
@@ -49,11 +49,11 @@ def short_id(value: object) -> str:
     return safe(value)[:10]
 
 
-def age(moment: str | None, now: datetime | None = None) -> str:
+def age(moment: str | None, now: datetime) -> str:
     """How long ago an RFC 3339 time was: `12 s`, `3 min`, `5 h`, `2 d`."""
     if not moment:
         return ""
-    seconds = ((now or datetime.now(UTC)) - datetime.fromisoformat(moment)).total_seconds()
+    seconds = (now - datetime.fromisoformat(moment)).total_seconds()
     for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
         if seconds >= size:
             return f"{int(seconds // size)} {unit}"

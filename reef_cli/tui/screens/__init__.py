@@ -7,6 +7,9 @@ from reef_cli.tui.screens.base import ReefScreen
 
 SCREENS: dict[str, str] = {
     "home": "home:HomeScreen",
+    "steps": "steps:StepsScreen",
+    "history": "history:HistoryScreen",
+    "tree": "tree:TreeScreen",
     "inbox": "inbox:InboxScreen",
     "traffic": "traffic:TrafficScreen",
     "runtimes": "runtimes:RuntimesScreen",

@@ -53,6 +53,7 @@ class ReefScreen(Screen[None]):
 
     def on_mount(self) -> None:
         self.query_one(TopBar).screen_title = self.mode
+        self.reef.update_bars()
         self.reload()
 
     def on_screen_resume(self) -> None:

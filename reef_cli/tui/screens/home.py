@@ -10,11 +10,11 @@ from textual.widgets import Static
 
 from reef.async_client import Event
 from reef_cli.tui.screens.base import ReefScreen
-from reef_cli.tui.text import age, number, one_line, plain, short_id
+from reef_cli.tui.text import age, one_line, plain, short_id
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
 
 SPARK = "▁▂▃▄▅▆▇█"
-SPARK_SLOTS, SLOT_S = 12, 5.0
+SPARK_SLOTS, SLOT_S = 8, 5.0
 
 
 class HomeScreen(ReefScreen):
@@ -31,11 +31,11 @@ class HomeScreen(ReefScreen):
 
     def body(self) -> Iterable[Widget]:
         yield RowList(
-            Column("SCENARIO", 16),
-            Column("RECIPE", 10),
-            Column("RELEASE", 15),
+            Column("SCENARIO", 14),
+            Column("RECIPE", 9),
+            Column("RELEASE", 13),
             Column("TRAFFIC", SPARK_SLOTS),
-            Column("WAITS"),
+            Column("WAITS", 13),
             Column("GROWTH"),
             id="scenarios",
             empty="no scenario yet: the first request makes one (see `reef env`)",
@@ -69,14 +69,14 @@ class HomeScreen(ReefScreen):
     def _row(self, name: str, state: dict[str, Any]) -> Row:
         last = state["last_committed_step"] or {}
         score = ((last.get("metrics") or {}).get("selection") or {}).get("outcome") or ""
-        head = f"{short_id(state['release_id'])} {age(last.get('recorded_at'))}"
+        head = f"{short_id(state['release_id'])[:8]} {age(last.get('recorded_at'), self.reef.now())}"
         running = state["step"]
         tone = "busy" if running or state["pending_reviews"] else ""
         growth = self._growth(name, running) if running else f"last: {score}" if score else "idle"
         return Row(name, (name, state["recipe"], head, self._spark(name), _waits(state), growth), tone)
 
     def _growth(self, scenario: str, running: dict[str, Any]) -> str:
-        told = f"step {running['step']} {running['state']}"
+        told = str(running["state"])
         if not running["total"]:
             return told
         told += f" {running['done']}/{running['total']}"
@@ -101,7 +101,7 @@ class HomeScreen(ReefScreen):
 
 def _waits(state: dict[str, Any]) -> str:
     batch, counts = state["batch"], state["counts"]
-    parts = [f"batch {batch['have']}/{batch['need']}"] if state["surface"] != "none" else []
+    parts = [f"{state['pending_reviews']} to review"] if state["pending_reviews"] else []
     parts += [f"{counts['pending']} pending"] if counts["pending"] else []
-    parts += [f"{number(state['pending_reviews'])} to review"] if state["pending_reviews"] else []
+    parts += [f"batch {batch['have']}/{batch['need']}"] if state["surface"] != "none" else []
     return ", ".join(parts)
