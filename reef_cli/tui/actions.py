@@ -1,7 +1,8 @@
 """Every action with its keys and its words. Keys, footer, palette and help all read this table.
 
 `scope` is the mode in which an action works; an empty one works everywhere. The method that performs it is
-`action_<id>` of the screen (or of the app, for those that work everywhere).
+`action_<id>` of the screen (or of the app, for those that work everywhere). `{key}` in an id stands for the
+key that was pressed; the palette leaves such actions out.
 """
 
 from typing import NamedTuple
@@ -58,9 +59,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("toggle_dark", "ctrl+t", "Light or dark", "Switch between a light and a dark theme."),
     Action("score(1)", "plus", "Score 1", "The answer was right.", "inbox", "1"),
     Action("score(0)", "minus", "Score 0", "The answer was wrong.", "inbox", "0"),
-    *(
-        Action(f"score(0.{tenth})", str(tenth), f"Score 0.{tenth}", "A score in between.", "inbox")
-        for tenth in range(10)
+    Action(
+        "tenths('{key}')",
+        "0,1,2,3,4,5,6,7,8,9",
+        "Score in tenths",
+        "0 is 0.0 ... 9 is 0.9; for 1 press +.",
+        "inbox",
     ),
     Action("feedback", "f", "Feedback", "Write what was good or bad.", "inbox", "Feedback"),
     Action("correction", "c", "Correction", "Write the right answer.", "inbox", "Correct"),
@@ -90,7 +94,12 @@ def actions_in(scope: str) -> list[Action]:
 def bindings(scope: str) -> list[BindingType]:
     """Textual's bindings for the actions of one scope (`""`: the app's own)."""
     return [
-        Binding(key, action.id, action.footer or action.title, show=bool(action.footer) and at == 0)
+        Binding(
+            key,
+            action.id.replace("{key}", key),
+            action.footer or action.title,
+            show=bool(action.footer) and at == 0,
+        )
         for action in ACTIONS
         if action.scope == scope
         for at, key in enumerate(action.keys.split(","))

@@ -7,18 +7,25 @@ from reef_cli.render.reports import REASONS, feedback_text
 from reef_cli.tui.conversation import answer_of, prompt_of
 from reef_cli.tui.outbox import Held, Outbox
 from reef_cli.tui.text import age, number, one_line
+from reef_cli.tui.turns import Turns, wholes
 from reef_cli.tui.widgets.row_list import Row
 
 STATES = {"pending": "waits", "eligible": "in line", "ineligible": "no count", "consumed": "taught"}
 _TONES = {"pending": "busy", "ineligible": "bad", "consumed": "good"}
 
 
-def wholes(turn: dict[str, Any]) -> str | None:
-    """The reference that means all of a turn's session, else of its run."""
-    for kind in ("session", "run"):
-        if turn.get(kind):
-            return f"{kind}:{turn[kind]}"
-    return None
+def heading(turns: Turns, states: list[str], *, marked: int, whole: bool) -> str:
+    """How much there is (`states` are the reports'), and what the next key goes to."""
+    more = "+" if turns.more else ""
+    told = (
+        f"{len(turns.open)}{more} turns without feedback; {states.count('pending')} reports wait, "
+        f"{states.count('ineligible')} did not count, {states.count('eligible')} in line (r)"
+    )
+    if whole:
+        told += "\nThe next score goes to the whole session (a: only to the turn)."
+    if marked:
+        told += f"\n{marked} marked: the next score or feedback goes to each of them."
+    return told
 
 
 def held_for(turn: dict[str, Any], outbox: Outbox) -> Held | None:
@@ -26,11 +33,13 @@ def held_for(turn: dict[str, Any], outbox: Outbox) -> Held | None:
     return outbox.get(turn["agent_record_id"]) or outbox.get(wholes(turn) or "")
 
 
-def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetime | None = None) -> Row:
+def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetime) -> Row:
     held = held_for(turn, outbox)
     told = f"{said(held)}, in {outbox.seconds_left(held)} s" if held else ""
     cells = (age(turn["created_at"], now), told, one_line(prompt_of(turn["payload"])[:400]))
     answer = one_line(answer_of(turn["payload"])[:400])
+    if turn["status"] != "complete":
+        answer = f"! {turn['status']} {answer}"
     return Row(turn["agent_record_id"], (*cells, answer), "busy" if held else "", marked)
 
 
@@ -46,14 +55,14 @@ def turn_head(turn: dict[str, Any], held: Held | None) -> list[str]:
     where = "  ".join(f"{key} {turn[key]}" for key in ("session", "run") if turn.get(key))
     lines = [f"{turn['agent_record_id']}  {turn.get('model') or ''}  {where}".rstrip()]
     if turn["status"] != "complete":
-        lines.append(f"! this exchange is {turn['status']}, so a report on it will not count")
+        lines.append(f"! this exchange {turn['status']}; a report on it will not count")
     if held and held.feedback:
         text = held.feedback["correction"] if isinstance(held.feedback, dict) else held.feedback
         lines.append(f"{'correction' if isinstance(held.feedback, dict) else 'feedback'}: {text}")
     return lines
 
 
-def report_row(report: dict[str, Any], now: datetime | None = None) -> Row:
+def report_row(report: dict[str, Any], now: datetime) -> Row:
     cells = (
         age(report["created_at"], now),
         STATES[report["state"]],
@@ -80,7 +89,7 @@ def report_detail(report: dict[str, Any]) -> str:
     """All of a report: what it says, and what became of each exchange it names."""
     verdict = {
         "pending": "This report waits.",
-        "eligible": "This report counts; it waits in line for a batch.",
+        "eligible": "This report counts.",
         "ineligible": "This report did not count.",
         "consumed": "This report taught.",
     }[report["state"]]

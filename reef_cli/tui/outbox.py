@@ -6,6 +6,8 @@ from math import ceil
 from time import monotonic
 from typing import Any
 
+from reef.async_client import AsyncClient
+from reef.errors import ReefError, TimedOut, Unavailable
 from reef.ids import new_receipt
 
 HOLD_S = 4.0
@@ -83,7 +85,7 @@ class Outbox:
         return max(ceil(held.due - self._clock()), 1)
 
     def take_due(self, *, everything: bool = False) -> list[Held]:
-        """What is to be sent now; each is then `done`, or `again`."""
+        """What is to be sent now, by `send`; with `everything` also what is on its way."""
         now = self._clock()
         due = [held for held in self._held.values() if everything or held.due <= now]
         for held in due:
@@ -93,11 +95,16 @@ class Outbox:
         self._sending |= {held.report_id: held for held in due}
         return due
 
-    def done(self, held: Held) -> None:
-        """It arrived, or the daemon does not want it."""
+    async def send(self, client: AsyncClient, held: Held) -> bool:
+        """Send one; False when it did not get through and is held again. Raises `ReefError` where the daemon
+        does not want it."""
+        try:
+            await client.report(**held.fields())
+        except (Unavailable, TimedOut):
+            self._held.setdefault(held.reference, replace(held, due=self._clock() + HOLD_S))
+            return False
+        except ReefError:
+            self._sending.pop(held.report_id, None)
+            raise
         self._sending.pop(held.report_id, None)
-
-    def again(self, held: Held) -> None:
-        """It did not get through; try later."""
-        self._sending.pop(held.report_id, None)
-        self._held.setdefault(held.reference, replace(held, due=self._clock() + HOLD_S))
+        return True

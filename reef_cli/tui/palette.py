@@ -18,7 +18,8 @@ class ReefCommands(Provider):
 
     def _actions(self) -> list[Action]:
         shown = self._reef.shown()
-        return actions_in(shown[-1].mode if shown else "")
+        found = actions_in(shown[-1].mode if shown else "")
+        return [action for action in found if "{key}" not in action.id]
 
     async def discover(self) -> Hits:
         for action in self._actions():

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from reef_cli.render.reports import feedback_text, pair_sentence
-from reef_cli.tui.text import clock, number, one_line, short_id
+from reef_cli.tui.text import clock, one_line, short_id
 from reef_cli.tui.widgets.row_list import Row
 
 FIELDS = ("kind", "status", "model", "scenario", "session", "run", "release")
@@ -32,21 +32,25 @@ def record_row(record: dict[str, Any], *, with_scenario: bool) -> Row:
         kind_of(record),
         status,
         f"{record['scenario']} {model}" if with_scenario else model,
-        f"{number(usage.get('input_tokens'))}/{number(usage.get('output_tokens'))}" if usage else "",
+        f"{_tokens(usage, 'input_tokens')}/{_tokens(usage, 'output_tokens')}".strip("/"),
         money(usage.get("cost")),
         "" if took is None else f"{took:.0f}",
-        record["agent_record_id"],
+        record["agent_record_id"][-12:],
     )
     quiet = "" if kind_of(record) == "turn" else "quiet"
     return Row(record["agent_record_id"], cells, _TONES.get(status, quiet))
 
 
-def matcher(words: str) -> Callable[[dict[str, Any]], bool]:
-    """Whether a record holds every word: `kind:turn`, `status:failed`, `model:x`, ... or text anywhere."""
+def _tokens(usage: dict[str, Any], name: str) -> str:
+    count = usage.get(name)
+    return "" if count is None else str(count)
+
+
+def matcher(words: str) -> Callable[[dict[str, str]], bool]:
+    """Whether `texts_of` a record hold every word: `kind:turn`, `status:failed`, ... or text anywhere."""
     wanted = [word.partition(":") for word in words.casefold().split()]
 
-    def matches(record: dict[str, Any]) -> bool:
-        texts = _texts(record)
+    def matches(texts: dict[str, str]) -> bool:
         anywhere = " ".join(texts.values())
         return all(
             value in texts[name] if colon and name in texts else f"{name}{colon}{value}" in anywhere
@@ -56,7 +60,8 @@ def matcher(words: str) -> Callable[[dict[str, Any]], bool]:
     return matches
 
 
-def _texts(record: dict[str, Any]) -> dict[str, str]:
+def texts_of(record: dict[str, Any]) -> dict[str, str]:
+    """What a filter looks at, by field, in lower case."""
     found = {name: str(record.get(name) or "") for name in FIELDS}
     found |= {"kind": kind_of(record), "release": record.get("release_id") or ""}
     found["receipt"] = record["agent_record_id"]

@@ -5,6 +5,7 @@ from typing import Any
 from reef.async_client import AsyncClient
 
 PAGE = 500
+NEWEST = 100
 
 
 class Tail:
@@ -22,26 +23,29 @@ class Tail:
 
     async def load_newest(self, client: AsyncClient) -> None:
         """Raises `ReefError`."""
-        page = await self._page(client)
+        limit = NEWEST if self._known else PAGE
+        page = await self._page(client, limit)
         if self._known and not any(record["agent_record_id"] in self._known for record in page):
             self._known.clear()  # more came than a page holds
             self.whole = False
-        if len(page) < PAGE:
+        if len(page) < limit:
             self.whole = True
         self._add(page)
 
     async def load_older(self, client: AsyncClient) -> None:
         """Raises `ReefError`."""
         if self.listed and not self.whole:
-            page = await self._page(client, self.listed[-1])
+            page = await self._page(client, PAGE, self.listed[-1])
             self.whole = len(page) < PAGE
             self._add(page)
 
-    async def _page(self, client: AsyncClient, last: dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    async def _page(
+        self, client: AsyncClient, limit: int, last: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
         of_one = self.scenario is not None
         answer = await client.records(
             self.scenario,
-            limit=PAGE,
+            limit=limit,
             order="desc",
             payload=False,
             after_sequence=last["sequence"] if last and of_one else None,

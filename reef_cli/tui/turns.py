@@ -4,9 +4,18 @@ import asyncio
 from typing import Any
 
 from reef.async_client import AsyncClient
+from reef_cli.tui.outbox import Held
 
 PAGE = 100
 MOST = 1000
+
+
+def wholes(turn: dict[str, Any]) -> str | None:
+    """The reference that means all of a turn's session, else of its run."""
+    for kind in ("session", "run"):
+        if turn.get(kind):
+            return f"{kind}:{turn[kind]}"
+    return None
 
 
 class Turns:
@@ -17,6 +26,23 @@ class Turns:
         self._known: dict[str, dict[str, Any]] = {}
         self.listed: list[dict[str, Any]] = []
         self.more = False
+        self._named: dict[str, str] = {}
+        """Receipts that a report names which is out, with its id."""
+
+    @property
+    def open(self) -> list[dict[str, Any]]:
+        """Those on the list whose report is not out yet."""
+        return [turn for turn in self.listed if turn["agent_record_id"] not in self._named]
+
+    def close(self, held: Held) -> None:
+        """A report on these goes out."""
+        for turn in self.listed:
+            if held.reference in (turn["agent_record_id"], wholes(turn)):
+                self._named[turn["agent_record_id"]] = held.report_id
+
+    def reopen(self, held: Held) -> None:
+        """It did not get through."""
+        self._named = {turn: report for turn, report in self._named.items() if report != held.report_id}
 
     def get(self, receipt: str) -> dict[str, Any] | None:
         return self._known.get(receipt)

@@ -10,15 +10,16 @@ from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from reef.errors import ReefError, TimedOut, Unavailable
+from reef.errors import ReefError
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.conversation import Part, answered, prompt_of
-from reef_cli.tui.inbox_words import held_for, report_detail, report_row, turn_head, turn_row, wholes
+from reef_cli.tui.inbox_words import heading, held_for, report_detail, report_row, turn_head, turn_row
 from reef_cli.tui.outbox import HOLD_S, Held, Outbox
 from reef_cli.tui.screens.base import ReefScreen
+from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.screens.write import WriteScreen, Written
 from reef_cli.tui.text import plain
-from reef_cli.tui.turns import Turns
+from reef_cli.tui.turns import Turns, wholes
 from reef_cli.tui.widgets.row_list import Column, RowList
 from reef_cli.tui.widgets.transcript import Transcript
 
@@ -43,8 +44,6 @@ class InboxScreen(ReefScreen):
         self.turns = Turns()
         self._reports: dict[str, dict[str, Any]] = {}
         self._marked: set[str] = set()
-        self._gone: dict[str, str] = {}
-        """Receipts that a report named which is out, with its id."""
         self._whole = False
 
     def body(self) -> Iterable[Widget]:
@@ -89,31 +88,20 @@ class InboxScreen(ReefScreen):
         _, reports = data
         newest = sorted(reports, key=lambda report: str(report["created_at"]), reverse=True)
         self._reports = {report["agent_record_id"]: report for report in newest}
-        self.query_one("#reports", RowList).show([report_row(report) for report in newest])
+        self.query_one("#reports", RowList).show([report_row(report, self.reef.now()) for report in newest])
         self._marked &= {turn["agent_record_id"] for turn in self.turns.listed}
         self._show_turns()
         self._show_detail()
 
-    @property
-    def _open(self) -> list[dict[str, Any]]:
-        """The turns on the list: those whose report is not out yet."""
-        return [turn for turn in self.turns.listed if turn["agent_record_id"] not in self._gone]
-
     def _show_turns(self) -> None:
+        now = self.reef.now()
         rows = [
-            turn_row(turn, self.outbox, marked=turn["agent_record_id"] in self._marked) for turn in self._open
+            turn_row(turn, self.outbox, marked=turn["agent_record_id"] in self._marked, now=now)
+            for turn in self.turns.open
         ]
         self.query_one("#turns", RowList).show(rows)
         states = [report["state"] for report in self._reports.values()]
-        more = "+" if self.turns.more else ""
-        told = (
-            f"{len(rows)}{more} turns without feedback; {states.count('pending')} reports wait, "
-            f"{states.count('ineligible')} did not count, {states.count('eligible')} in line (r)"
-        )
-        if self._whole:
-            told += "\nThe next score goes to the whole session (a: only to the turn)."
-        if self._marked:
-            told += f"\n{len(self._marked)} marked: the next score or feedback goes to each of them."
+        told = heading(self.turns, states, marked=len(self._marked), whole=self._whole)
         self.query_one("#head", Static).update(plain(told))
 
     def _show_side(self, *, reports: bool) -> None:
@@ -135,6 +123,13 @@ class InboxScreen(ReefScreen):
             self.turns.widen()
             self.settle()
 
+    def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
+        """Open the turn, or the first exchange that a report names."""
+        report = self._reports.get(chosen.key)
+        found = chosen.key if report is None else next((pair["receipt"] for pair in report["pairs"]), None)
+        if found:
+            self.app.push_screen(RecordScreen(found))
+
     def _show_detail(self) -> None:
         report = self._reports.get(self.query_one("#reports", RowList).key or "")
         told = plain(report_detail(report)) if report else ""
@@ -153,6 +148,9 @@ class InboxScreen(ReefScreen):
 
     def action_score(self, score: float) -> None:
         self._say(self._targets(), score=score)
+
+    def action_tenths(self, key: str) -> None:
+        self.action_score(int(key) / 10)
 
     def action_feedback(self) -> None:
         self._write("Feedback", correction=False)
@@ -188,7 +186,7 @@ class InboxScreen(ReefScreen):
         if at is None:
             self.notify("scores go to turns: r shows them", severity="warning", markup=False)
             return {}
-        marked = [turn for turn in self._open if turn["agent_record_id"] in self._marked]
+        marked = [turn for turn in self.turns.open if turn["agent_record_id"] in self._marked]
         return {
             (self._whole and wholes(turn)) or turn["agent_record_id"]: turn["scenario"]
             for turn in marked or [at]
@@ -235,33 +233,21 @@ class InboxScreen(ReefScreen):
     @work(group="send", exit_on_error=False)
     async def _send(self, due: list[Held]) -> None:
         for held in due:
-            named = [
-                turn
-                for turn in self.turns.listed
-                if held.reference in (turn["agent_record_id"], wholes(turn))
-            ]
-            self._gone |= {turn["agent_record_id"]: held.report_id for turn in named}
+            self.turns.close(held)
         for held in due:
-            if not await self._sent(held):
-                self._gone = {turn: by for turn, by in self._gone.items() if by != held.report_id}
+            try:
+                out = await self.outbox.send(self.reef.client, held)
+            except ReefError as error:
+                out = False
+                self.complain(error)
+            if not out:
+                self.turns.reopen(held)
         self.settle()
-
-    async def _sent(self, held: Held) -> bool:
-        try:
-            await self.reef.client.report(**held.fields())
-        except (Unavailable, TimedOut):
-            self.outbox.again(held)
-            return False
-        except ReefError as error:
-            self.outbox.done(held)
-            self.complain(error)
-            return False
-        self.outbox.done(held)
-        return True
 
     async def on_unmount(self) -> None:
         """Leaving sends what is held, and what was on its way."""
+        due = self.outbox.take_due(everything=True)
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                for held in self.outbox.take_due(everything=True):
-                    await self._sent(held)
+                sends = (self.outbox.send(self.reef.client, held) for held in due)
+                await asyncio.gather(*sends, return_exceptions=True)

@@ -16,8 +16,9 @@ from reef_cli.tui.text import plain, safe
 
 POLL_S = 1.0
 KEPT = 5000
-LEVELS = ("debug", "info", "warning", "error", "critical")
+LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3, "critical": 4}
 SHOWN = ("debug", "info", "warning", "error")
+"""What the filter goes through: each of these and worse."""
 _STYLES = {"debug": "dim", "warning": "yellow", "error": "bold red", "critical": "bold red"}
 
 
@@ -79,8 +80,9 @@ class LogScreen(ReefScreen):
         output = self.query_one(RichLog)
         follows = output.is_vertical_scroll_end
         for line in lines:
-            if LEVELS.index(line["level"]) >= LEVELS.index(self._level):
-                output.write(Text(safe(line["text"]), _STYLES.get(line["level"], "")), scroll_end=follows)
+            if LEVELS.get(line["level"], 0) >= LEVELS[self._level]:
+                text = Text(safe(line["text"]), _STYLES.get(line["level"], ""))
+                output.write(text, expand=True, scroll_end=follows)
 
     def _tell(self) -> None:
         follows = self.query_one(RichLog).is_vertical_scroll_end

@@ -29,7 +29,7 @@ class RecordScreen(ReefScreen):
     RecordScreen #views { height: 1; padding: 0 1; background: $boost; }
     RecordScreen #facts { height: auto; padding: 0 1; color: $text-muted; }
     RecordScreen #story { height: 1fr; padding: 0 1; }
-    RecordScreen TextArea { height: 1fr; border: none; padding: 0 1; }
+    RecordScreen TextArea, RecordScreen TextArea:focus { height: 1fr; border: none; padding: 0 1; }
     """
 
     def __init__(self, record: str, view: str = "conversation") -> None:

@@ -36,10 +36,10 @@ class RuntimesScreen(ReefScreen):
 
     def show(self, data: dict[str, Any]) -> None:
         self.reef.adopt(data)
-        self.query_one("VerticalScroll Static", Static).update(described(data))
+        self.query_one("VerticalScroll Static", Static).update(described(data, self.reef.now()))
 
 
-def described(status: dict[str, Any], now: datetime | None = None) -> Text:
+def described(status: dict[str, Any], now: datetime) -> Text:
     """The daemon's status as text."""
     text = Text()
     serving = status["serving"]

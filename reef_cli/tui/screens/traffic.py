@@ -9,7 +9,7 @@ from textual.widgets import Input, Static
 
 from reef.errors import ReefError
 from reef_cli.tui.actions import bindings
-from reef_cli.tui.record_words import matcher, record_row
+from reef_cli.tui.record_words import matcher, record_row, texts_of
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.tail import Tail
@@ -35,7 +35,8 @@ class TrafficScreen(ReefScreen):
         self._everywhere = False
         self._filter = ""
         self._tail = Tail()
-        self._rows: dict[str, Row] = {}
+        self._rows: dict[str, tuple[Row, dict[str, str]]] = {}
+        """Rows and what a filter looks at, made once a record."""
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="head")
@@ -48,7 +49,7 @@ class TrafficScreen(ReefScreen):
             Column("IN/OUT", 10),
             Column("COST", 8),
             Column("MS", 6),
-            Column("RECEIPT"),
+            Column("RECEIPT", 12),
             id="records",
             empty="no record matches",
         )
@@ -67,7 +68,8 @@ class TrafficScreen(ReefScreen):
 
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
-        rows = [self._row(record) for record in self._tail.listed if not self._filter or matches(record)]
+        known = [self._known(record) for record in self._tail.listed]
+        rows = [row for row, texts in known if not self._filter or matches(texts)]
         shown = self.query_one(RowList)
         was, scrolled = shown.cursor, shown.scroll_offset.y
         shown.show(rows)
@@ -77,11 +79,11 @@ class TrafficScreen(ReefScreen):
         self._tell(len(rows))
         self._look_further()
 
-    def _row(self, record: dict[str, Any]) -> Row:
-        row = self._rows.get(record["agent_record_id"])
-        if row is None:
-            row = self._rows[record["agent_record_id"]] = record_row(record, with_scenario=self._everywhere)
-        return row
+    def _known(self, record: dict[str, Any]) -> tuple[Row, dict[str, str]]:
+        receipt = record["agent_record_id"]
+        if receipt not in self._rows:
+            self._rows[receipt] = record_row(record, with_scenario=self._everywhere), texts_of(record)
+        return self._rows[receipt]
 
     def _tell(self, count: int) -> None:
         of = "all scenarios" if self._everywhere else f"scenario {self.reef.scenario}"

@@ -25,7 +25,7 @@ class WriteScreen(ModalScreen[Written | None]):
     WriteScreen > Vertical {
         width: 76; max-width: 100%; height: 14; border: round $primary; background: $surface; padding: 0 1;
     }
-    WriteScreen TextArea { height: 1fr; border: none; background: $boost; }
+    WriteScreen TextArea, WriteScreen TextArea:focus { height: 1fr; border: none; background: $boost; }
     WriteScreen Input { height: 1; border: none; }
     WriteScreen Label { color: $text-muted; }
     """

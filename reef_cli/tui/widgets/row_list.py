@@ -135,7 +135,7 @@ class RowList(ScrollView, can_focus=True):
         self.cursor = at
 
     def render_line(self, y: int) -> Strip:
-        width = self.size.width
+        width = self.scrollable_content_region.width
         base = self.rich_style
         if y == 0:
             style = base + self.get_component_rich_style("row--header")

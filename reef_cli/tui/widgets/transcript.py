@@ -23,12 +23,18 @@ class Transcript(VerticalScroll):
     Transcript { height: 1fr; padding: 0 1; }
     """
 
+    _shown: Text | None = None
+
     def compose(self) -> ComposeResult:
         yield Static()
 
     def show(self, parts: Sequence[Part], head: Iterable[str] = (), *, end: bool = False) -> None:
-        """`end` scrolls to where the conversation ends, else to its head."""
-        self.query_one(Static).update(rendered(parts, head))
+        """`end` scrolls to where the conversation ends, else to its head. The same again moves nothing."""
+        text = rendered(parts, head)
+        if text == self._shown:
+            return
+        self._shown = text
+        self.query_one(Static).update(text)
         move = self.scroll_end if end else self.scroll_home
         self.call_after_refresh(move, animate=False, immediate=True)
 
