@@ -78,7 +78,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         history=history,
         scenarios=scenarios,
         router=router,
-        caller=Caller(exchange, store),
+        caller=Caller(exchange),
         events=events,
         limits=settings.growth,
         holder=str(home.root),
@@ -91,6 +91,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     review = Review(growth_rooms)
     judge = Judge(store, book, recipes.of, events)
     observer = Observer(store, book, judge, scenarios, growth, events)
+    history.listeners.append(observer.released)
     await router.start()
     stack.push_async_callback(router.close)
     await judge.recover()

@@ -68,19 +68,35 @@ class Unsupported(ReefError):
 class UpstreamFailed(ReefError):
     """The provider failed on its own account: refused, broken, 5xx.
 
-    `status` and `body` are what it said, when it said anything.
+    `status` and `body` are what it said, when it said anything; `sent` is false where the request
+    never reached it.
     """
 
     type = "upstream"
 
-    def __init__(self, message: str, *, hint: str = "", status: int | None = None, body: bytes = b"") -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        hint: str = "",
+        status: int | None = None,
+        body: bytes = b"",
+        sent: bool = True,
+    ) -> None:
         super().__init__(message, hint=hint)
         self.status = status
         self.body = body
+        self.sent = sent
 
 
 class TimedOut(ReefError):
+    """No answer in time. `sent` is false where the request never reached anybody."""
+
     type = "timeout"
+
+    def __init__(self, message: str, *, hint: str = "", sent: bool = True) -> None:
+        super().__init__(message, hint=hint)
+        self.sent = sent
 
 
 class Unavailable(ReefError):

@@ -59,7 +59,7 @@ def turned_down(
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What a step may still spend: US dollars (None: no price is known) and model calls."""
+    """What a step may still spend: US dollars (None: no price is known) and model calls (None: any)."""
 
     usd_left: float | None
     calls_left: int | None
@@ -75,12 +75,17 @@ class StepContext(Protocol):
     content_id: str
     batch: Sequence[BatchUnit]
     history: Sequence[PastStep]
-    budget: Budget
     tried: frozenset[str]
     """Proposers that had this batch already."""
+    gate_tasks: int
+    """How many units (tasks, or groups of them) the gate will measure."""
+
+    @property
+    def budget(self) -> Budget:
+        """What the step may spend from now on, the gate's own calls included."""
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        """The tasks of one split. `gate` tasks are for deciding: a proposer must not learn from them."""
+        """The `train` or `dev` tasks. Raises `Invalid` for `gate`: those are for deciding only."""
 
     def check(self, mutations: Sequence[Mutation]) -> Sequence[Refused]:
         """Why these mutations would be refused; empty when they are fine."""
@@ -96,7 +101,10 @@ class StepContext(Protocol):
         max_tokens: int = 1024,
         temperature: float = 0.0,
     ) -> Completion:
-        """Ask the recipe's model. Counted against the step's budget and shown in its cost."""
+        """Ask the recipe's model. Counted against the step's budget and shown in its cost.
+
+        When there is no money for it the step waits for a person; do not catch what is raised then.
+        """
 
     async def evaluate(self, tree: HarnessTree, split: Split) -> Sequence[TaskScore]:
         """Run a tree on the `train` or `dev` tasks. Raises `Invalid` for `gate`."""

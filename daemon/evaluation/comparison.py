@@ -26,7 +26,7 @@ SIDES: tuple[Side, Side] = ("candidate", "current")
 
 
 class Stopped(ReefError):
-    """The comparison was cancelled; what had finished is in the log."""
+    """The comparison goes no further for now; what had finished is in the log."""
 
 
 class EpisodeRunner(Protocol):
@@ -49,8 +49,8 @@ class EpisodeLog(Protocol):
         """Keep that it could not run."""
 
 
-Progress = Callable[[int, int], None]
-"""Called with episodes done and episodes planned in all."""
+Progress = Callable[[int, int, Scored | None], None]
+"""Called with episodes done, episodes planned in all, and the one that has just finished."""
 
 
 async def compare(
@@ -62,7 +62,7 @@ async def compare(
     run: EpisodeRunner,
     log: EpisodeLog,
     limit: asyncio.Semaphore,
-    on_progress: Progress = lambda done, total: None,
+    on_progress: Progress = lambda done, total, scored: None,
     cancelled: Callable[[], bool] = lambda: False,
 ) -> Decision:
     """Measure the candidate against what is served, and decide.
@@ -74,7 +74,7 @@ async def compare(
 
     Raises:
         ReefError: an episode could not run or be graded, after two more tries.
-        Stopped: `cancelled` said so.
+        Stopped: `cancelled` said so, or the runner did.
     """
     policy = load_policy(gate)
     plan = policy.plan(tasks, seed=seed, copies=copies)
@@ -149,6 +149,8 @@ class _Work:
                         await self._evaluators[task.id].grade(episode), self._evaluators[task.id]
                     )
                     break
+                except Stopped:
+                    raise
                 except ReefError as error:
                     if attempt == len(RETRY_AFTER_S):
                         await self._log.failed(task, side, repeat, error)
@@ -157,10 +159,10 @@ class _Work:
         scored = Scored(task.id, side, repeat, grade.score, grade.why, episode.usage, episode.seconds)
         await self._log.save(scored, episode, retried=attempt > 0)
         self.done[scored.key] = scored
-        self._progress()
+        self._progress(scored)
 
-    def _progress(self) -> None:
-        self._on_progress(len(self.done), len(self._keys))
+    def _progress(self, scored: Scored | None = None) -> None:
+        self._on_progress(len(self.done), len(self._keys), scored)
 
 
 def _pairs(units: Sequence[Unit], repeats: int) -> list[tuple[Task, int]]:

@@ -1,44 +1,22 @@
-"""Money: what a step may cost before it runs, and what growth has spent today.
+"""Money as rows: what growth spent, and what its open steps may still spend.
 
-Only upstreams with a price cost money here; a local engine or an upstream without a price has none
-that Reef knows.
+A step keeps what it may spend in all (`steps.allowed_usd`) and each call adds to what it spent
+(`spending`). What is kept for a step is the difference, as long as the step is open: nothing has to be
+given back when it ends, or after a crash. Only upstreams with a price cost money here.
 """
 
-from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from sqlalchemy import Connection, Insert, func, select
+from sqlalchemy import Connection, Insert, func, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
-from daemon.store.schema import spending
+from daemon.growth.steps import OPEN_STATES
+from daemon.store.schema import scenarios, spending, steps
 from reef.feedback import Usage
 from reef.ids import now
-from reef.runtime import Price
 
 _SUMS = ("usd", "calls", "input_tokens", "output_tokens")
-PROMPT_TOKENS_GUESS = 600
-"""Input tokens assumed per call where no record of this scenario tells."""
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """The most a step is expected to take. `usd` is None where no price is known."""
-
-    calls: int
-    tokens: int
-    usd: float | None
-
-    def sentence(self) -> str:
-        money = "no known price" if self.usd is None else f"at most about ${self.usd:.2f}"
-        return f"{self.calls} model calls, about {self.tokens:,} tokens, {money}"
-
-
-def estimate(*, calls: int, input_tokens: int | None, max_tokens: int, price: Price | None) -> Estimate:
-    per_call = input_tokens if input_tokens is not None else PROMPT_TOKENS_GUESS
-    usd = None
-    if price is not None:
-        usd = calls * (per_call * price.input + max_tokens * price.output) / 1e6
-    return Estimate(calls, calls * (per_call + max_tokens), usd)
 
 
 def spent_today(connection: Connection) -> float:
@@ -47,11 +25,65 @@ def spent_today(connection: Connection) -> float:
     return float(connection.execute(query).scalar() or 0.0)
 
 
-def add_spending(connection: Connection, scenario: str, usage: Usage) -> None:
+def free_today(connection: Connection, limit: float) -> float:
+    """US dollars of today's `limit` that are neither spent nor kept for an open step."""
+    query = (
+        select(steps.c.allowed_usd, func.coalesce(func.sum(spending.c.usd), 0.0))
+        .join(scenarios, scenarios.c.scenario == steps.c.scenario)
+        .outerjoin(spending, (spending.c.scenario == steps.c.scenario) & (spending.c.step == steps.c.step))
+        .where(
+            steps.c.state.in_(OPEN_STATES),
+            steps.c.allowed_usd.is_not(None),
+            scenarios.c.archived_at.is_(None),
+        )
+        .group_by(steps.c.scenario, steps.c.step, steps.c.allowed_usd)
+    )
+    kept: float = sum(max(allowed - spent, 0.0) for allowed, spent in connection.execute(query))
+    return limit - spent_today(connection) - kept
+
+
+def reserve(connection: Connection, scenario: str, step: int, usd: float, *, limit: float) -> bool:
+    """Keep `usd` more for a step, if that much of today's `limit` is free."""
+    if usd > free_today(connection, limit) + 1e-9:
+        return False
+    known = connection.execute(
+        select(steps.c.allowed_usd).where(steps.c.scenario == scenario, steps.c.step == step)
+    ).scalar()
+    before = spent_by(connection, scenario, step) if known is None else known
+    _allow(connection, scenario, step, before + usd)
+    return True
+
+
+def allow(connection: Connection, scenario: str, step: int, usd: float) -> None:
+    """Let a step spend `usd` from now on, whatever the limit says: a person is to decide on it."""
+    _allow(connection, scenario, step, spent_by(connection, scenario, step) + usd)
+
+
+def left_of(connection: Connection, scenario: str, step: int) -> float:
+    """US dollars that a step may still spend of what was kept for it; below zero when it took more."""
+    query = select(steps.c.allowed_usd).where(steps.c.scenario == scenario, steps.c.step == step)
+    return (connection.execute(query).scalar() or 0.0) - spent_by(connection, scenario, step)
+
+
+def spent_by(connection: Connection, scenario: str, step: int) -> float:
+    """US dollars that a step has spent."""
+    return float(_sums(connection, scenario, step)["usd"])
+
+
+def cost_of(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
+    """All the calls of a step: proposing, narrowing and the gate. `money` is None where no price is known."""
+    sums = _sums(connection, scenario, step)
+    query = select(steps.c.allowed_usd).where(steps.c.scenario == scenario, steps.c.step == step)
+    priced = connection.execute(query).scalar() is not None
+    return {key: sums[key] for key in _SUMS if key != "usd"} | {"money": sums["usd"] if priced else None}
+
+
+def add_spending(connection: Connection, scenario: str, step: int, usage: Usage) -> None:
     """Count one call of growth."""
     row = {
         "day": _today(),
         "scenario": scenario,
+        "step": step,
         "usd": usage.cost or 0.0,
         "calls": 1,
         "input_tokens": usage.input_tokens or 0,
@@ -60,12 +92,23 @@ def add_spending(connection: Connection, scenario: str, usage: Usage) -> None:
     connection.execute(_adding(connection.dialect.name), row)
 
 
+def _allow(connection: Connection, scenario: str, step: int, usd: float) -> None:
+    where = (steps.c.scenario == scenario, steps.c.step == step)
+    connection.execute(update(steps).where(*where).values(allowed_usd=usd))
+
+
+def _sums(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
+    sums = [func.coalesce(func.sum(spending.c[key]), 0).label(key) for key in _SUMS]
+    query = select(*sums).where(spending.c.scenario == scenario, spending.c.step == step)
+    return dict(connection.execute(query).mappings().one())
+
+
 @cache
 def _adding(dialect: str) -> Insert:
     """Insert a day's row, or add to it. Built once: every episode runs it."""
     insert = (postgresql if dialect == "postgresql" else sqlite).insert(spending)
     sums = {key: spending.c[key] + insert.excluded[key] for key in _SUMS}
-    adding: Insert = insert.on_conflict_do_update(index_elements=["day", "scenario"], set_=sums)
+    adding: Insert = insert.on_conflict_do_update(index_elements=["scenario", "step", "day"], set_=sums)
     return adding
 
 

@@ -1,4 +1,4 @@
-"""How growth asks the model: through the daemon's own runtime, recorded and counted."""
+"""How growth asks the model: through the daemon's own runtime, recorded, counted and paid from a purse."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -7,13 +7,16 @@ from typing import Any
 
 import orjson
 
-from daemon.growth.budget import add_spending
+from daemon.growth.estimate import call_size
+from daemon.growth.purse import Purse
 from daemon.serving.exchange import Exchange
 from daemon.serving.served import Served
-from daemon.store.store import Store
-from reef.errors import TimedOut
-from reef.feedback import Message
+from reef.errors import TimedOut, UpstreamFailed
+from reef.feedback import Message, Usage
 from reef.recipe import Completion
+
+UNKNOWN = Usage()
+NOTHING = Usage(0, 0)
 
 
 @dataclass(slots=True)
@@ -21,12 +24,10 @@ class Caller:
     """Shared by every step."""
 
     exchange: Exchange
-    store: Store
 
     async def ask(
         self,
-        scenario: str,
-        step: int,
+        purse: Purse,
         messages: Sequence[Message],
         *,
         served: Served | None = None,
@@ -36,28 +37,40 @@ class Caller:
         schema: Mapping[str, Any] | None = None,
         timeout_s: float | None = None,
     ) -> tuple[Completion, str | None]:
-        """One call, recorded as `kind: episode`; returns the answer and its receipt.
+        """One call of the purse's step, recorded as `kind: episode`; returns the answer and its receipt.
 
         Raises:
             UpstreamFailed, TimedOut, Unavailable: it could not run. Never a score.
+            OutOfMoney: the purse is empty; nothing was asked.
         """
+        size = call_size(
+            messages, max_tokens=max_tokens, prefix=served.prefix if served else None, schema=schema
+        )
+        await purse.take(size)
+        usage = UNKNOWN
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self.exchange.complete(
                     messages,
-                    scenario=scenario,
+                    scenario=purse.scenario,
                     served=served,
                     model=model,
                     max_tokens=max_tokens,
                     temperature=temperature,
                     schema=schema,
-                    tags={"step": str(step)},
+                    tags={"step": str(purse.step)},
                 )
+            usage = answer.usage
         except TimeoutError:
             raise TimedOut(f"the model did not answer within {timeout_s:g} s") from None
-        await self.store.write(lambda connection: add_spending(connection, scenario, answer.usage))
+        except (UpstreamFailed, TimedOut) as error:
+            if not error.sent or (isinstance(error, UpstreamFailed) and error.status is not None):
+                usage = NOTHING  # what was never asked, or answered with an error, is not billed
+            raise
+        finally:
+            usage = await purse.settle(size, usage)
         data = _json(answer.text) if schema is not None else None
-        return Completion(answer.text, data, answer.usage), answer.receipt
+        return Completion(answer.text, data, usage), answer.receipt
 
 
 def _json(text: str) -> Any:

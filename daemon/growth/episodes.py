@@ -11,6 +11,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from daemon.evaluation.scores import EpisodeKey, Scored
 from daemon.growth.caller import Caller
 from daemon.growth.lease import Lease, prove
+from daemon.growth.purse import Purse
 from daemon.serving.served import Served
 from daemon.store.schema import episodes
 from daemon.store.store import Store
@@ -33,19 +34,17 @@ class ChatEpisodes:
     """
 
     caller: Caller
-    scenario: str
-    step: int
+    purse: Purse
     served: Mapping[Side, Served]
     model: str | None
     temperature: float
     max_tokens: int = 512
 
     async def run(self, task: Task, side: Side, repeat: int) -> Episode:
-        """Raises `UpstreamFailed`, `TimedOut` or `Unavailable` when it could not run."""
+        """Raises `UpstreamFailed`, `TimedOut` or `Unavailable` when it could not run, and `OutOfMoney`."""
         started = time.monotonic()
         answer, receipt = await self.caller.ask(
-            self.scenario,
-            self.step,
+            self.purse,
             task.messages,
             served=self.served[side],
             model=self.model,
@@ -65,8 +64,9 @@ class ChatEpisodes:
         )
 
 
-def copy_key(task: Task, content_id: str, engine: str, *, max_tokens: int) -> bytes:
-    """Names all that decides an answer where a run is a copy: tree, task, engine and model file."""
+def run_key(task: Task, content_id: str, engine: str, *, max_tokens: int, temperature: float) -> bytes:
+    """Names what a run is a run of: tree, task, model and engine. On an engine that copies, at temperature 0,
+    that is all that decides the answer."""
     parts = [
         content_id,
         engine,
@@ -74,6 +74,7 @@ def copy_key(task: Task, content_id: str, engine: str, *, max_tokens: int) -> by
         task.evaluator,
         dict(task.arguments),
         task.max_tokens or max_tokens,
+        temperature,
     ]
     return blake2b(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS), digest_size=16).digest()
 
@@ -85,12 +86,18 @@ class EpisodeRows:
     store: Store
     lease: Lease
     step: int
-    copy_keys: Mapping[tuple[str, Side], bytes]
-    """Empty where a run is not a copy."""
+    run_keys: Mapping[tuple[str, Side], bytes]
+    """Of every gate task and side."""
+    reuse: bool
+    """Whether runs with equal keys are copies of each other."""
 
     async def finished(self) -> dict[EpisodeKey, Scored]:
-        """What is there already: from before a restart, or copied from an equal run of an earlier step."""
-        if self.copy_keys:
+        """What is there already: from before a restart, or copied from an equal run of an earlier step.
+
+        Runs of something else (the tasks, the model or the trees have changed since) are forgotten.
+        """
+        await self.store.write(self._forget_others)
+        if self.reuse:
             await self.store.write(self._reuse)
         query = select(episodes).where(
             episodes.c.scenario == self.lease.scenario,
@@ -142,7 +149,7 @@ class EpisodeRows:
             "repeat": repeat,
             "split": task.split,
             "reused": False,
-            "copy_key": self.copy_keys.get((task.id, side)),
+            "copy_key": self.run_keys[task.id, side],
             "started_at": rfc3339(now()),
         }
 
@@ -151,13 +158,26 @@ class EpisodeRows:
         connection.execute(_FORGET_ERROR, {f"its_{name}": row[name] for name in _KEY})
         connection.execute(insert(episodes), row)
 
+    def _forget_others(self, connection: Connection) -> None:
+        prove(connection, self.lease)
+        mine = (episodes.c.scenario == self.lease.scenario, episodes.c.step == self.step)
+        query = select(episodes.c.task, episodes.c.side, episodes.c.copy_key).where(*mine).distinct()
+        for task, side, key in connection.execute(query).all():
+            if self.run_keys.get((task, side)) != key:
+                its = (
+                    episodes.c.task == task,
+                    episodes.c.side == side,
+                    episodes.c.copy_key.is_not_distinct_from(key),
+                )
+                connection.execute(delete(episodes).where(*mine, *its))
+
     def _reuse(self, connection: Connection) -> None:
         """Copy what an equal run gave, in whatever step it ran."""
         mine = select(episodes.c.task, episodes.c.side, episodes.c.repeat).where(
             episodes.c.scenario == self.lease.scenario, episodes.c.step == self.step
         )
         there = {tuple(row) for row in connection.execute(mine)}
-        for (task, side), key in self.copy_keys.items():
+        for (task, side), key in self.run_keys.items():
             query = select(episodes).where(
                 episodes.c.copy_key == key, episodes.c.status != "error", episodes.c.reused.is_(False)
             )

@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
-from daemon.growth import steps
+from daemon.growth import budget, steps
 from daemon.growth.lease import Lease
 from daemon.growth.rooms import Rooms
 from daemon.releases import catalog
@@ -61,6 +61,7 @@ class Ledger:
         values |= {
             "outcome": outcome,
             "decision": sentence,
+            "waits_for": None,
             "finished_at": rfc3339(now()),
             "error": {"message": error.message, "hint": error.hint} if error else None,
         }
@@ -68,6 +69,12 @@ class Ledger:
             await self._write("done", values)
             return
         metrics = values.get("metrics") or load((await self.row())["metrics"]) or {"published": False}
+        spent = await self.rooms.store.read(
+            lambda connection: budget.cost_of(connection, self.scenario.name, self.step)
+        )
+        if spent["calls"]:
+            metrics["cost"] = (metrics.get("cost") or {}) | spent
+        values["metrics"] = metrics
         metrics["selection"] = metrics.get("selection") or {
             "policy": self.scenario.section.gate.policy,
             "outcome": outcome,
@@ -85,6 +92,7 @@ class Ledger:
         """The head moved while this step ran: what was measured no longer compares with what is served."""
 
         def work(connection: Connection) -> None:
+            notes = load(steps.get(connection, self.scenario.name, self.step)["notes"], [])
             steps.forget_episodes(connection, self.scenario.name, self.step)
             steps.save(
                 connection,
@@ -93,8 +101,10 @@ class Ledger:
                 state="proposing",
                 base_release_id=self.scenario.head.release_id,
                 base_content_id=self.scenario.head.content_id,
+                candidate_id=None,
+                content_id=None,
                 metrics=None,
-                notes=[f"started over: {error.message}"],
+                notes=[*notes, f"started over: {error.message}"],
             )
 
         await self.rooms.store.write(work)

@@ -12,6 +12,7 @@ from daemon.records.draft import Draft
 from daemon.records.intake import Intake, store_report
 from daemon.records.judging import Judge
 from daemon.records.references import scenario_of
+from daemon.releases.history import Published
 from daemon.serving.scenarios import Scenarios
 from daemon.store.store import Store
 from reef.errors import ReefError
@@ -27,7 +28,7 @@ GATE_HINT = (
 
 
 class Observer:
-    """Takes in reports, and wakes what waits for a record."""
+    """Takes in reports, wakes what waits for a record, and tells of releases."""
 
     def __init__(
         self,
@@ -95,6 +96,19 @@ class Observer:
             self._book.awaited.discard(draft.id)
             await self._judge.stored(draft.id)
             self._growth.poke(draft.scenario)
+
+    async def released(self, release: Published) -> None:
+        """A release was published and is served now."""
+        self._events.publish(
+            "release",
+            release.scenario,
+            step=release.step,
+            release_id=release.release_id,
+            content_id=release.content_id,
+            operation=release.operation,
+            current=True,
+            pending=False,
+        )
 
     async def _owner(self, report: Intake) -> str | None:
         if not report.references:

@@ -7,7 +7,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from daemon.growth import steps
 from daemon.growth.rooms import Rooms
-from daemon.growth.step import APPROVED, said
+from daemon.growth.step import said
 from daemon.harness.mutations import apply
 from daemon.releases import catalog
 from daemon.releases.history import Publication, Published
@@ -73,7 +73,8 @@ class Review:
         await self._close(row, "reject", f"rejected by a person{': ' + reason if reason else ''}", None)
 
     async def run_again(self, scenario: Scenario, step: int) -> None:
-        """Let a step run that waits for money, or that ended with an error."""
+        """Let a step run that waits for money, or that ended with an error. It goes on where it was; on a
+        head that moved on it begins anew. What it was said to need counts as allowed by a person."""
         row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
         waits = row["state"] == "waiting" and row["waits_for"] == "money"
         if not waits and row["outcome"] != "error":
@@ -84,20 +85,21 @@ class Review:
 
         def work(connection: Connection) -> None:
             catalog.forget_row(connection, scenario.name, step)
-            if row["base_release_id"] != scenario.head.release_id:
-                steps.forget_episodes(connection, scenario.name, step)
+            moved = row["base_release_id"] != scenario.head.release_id
             steps.write(
                 connection,
                 scenario.name,
                 step,
-                state="queued",
-                waits_for=APPROVED,
+                state="queued" if moved or row["candidate_id"] is None else "evaluating",
+                waits_for=None,
+                allowed_usd=row["allowed_usd"] if waits else None,
                 outcome=None,
                 decision=None,
                 error=None,
                 finished_at=None,
                 base_release_id=scenario.head.release_id,
                 base_content_id=scenario.head.content_id,
+                **({"candidate_id": None, "content_id": None} if moved else {}),
             )
 
         await self.rooms.store.write(work)
@@ -135,7 +137,9 @@ class Review:
         self.rooms.cancelled.add((scenario.name, step))
         if row["state"] == "waiting":
             await self.rooms.store.write(
-                lambda connection: steps.write(connection, scenario.name, step, state="queued")
+                lambda connection: steps.write(
+                    connection, scenario.name, step, state="queued", waits_for=None, allowed_usd=None
+                )
             )
 
     async def checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:

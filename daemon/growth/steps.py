@@ -36,8 +36,9 @@ _EPISODE_PLAIN = (
 
 def begin(
     connection: Connection, lease: Lease, *, recipe: str, processor: str, batch_size: int
-) -> int | None:
-    """Consume a full batch and queue a step for it, in one transaction. None: not enough reports."""
+) -> tuple[int, list[dict[str, Any]]] | None:
+    """Consume a full batch and queue a step for it, in one transaction; returns its number and the batch.
+    None: not enough reports."""
     prove(connection, lease)
     ready = batches.ready_reports(connection, lease.scenario, recipe, batch_size)
     if len(ready) < batch_size:
@@ -45,7 +46,7 @@ def begin(
     step = take_step(connection, lease.scenario)
     batch = batches.consume(connection, ready, recipe, step)
     _insert(connection, lease, step, recipe=recipe, processor=processor, batch=batch)
-    return step
+    return step, batch
 
 
 def carry_on(

@@ -63,10 +63,10 @@ class Growth:
             with suppress(TimeoutError):
                 await asyncio.wait_for(wake.wait(), timeout=LEASE_S)
             wake.clear()
+            if self._is_gone(scenario):
+                return
             try:
                 await self._grow(scenario)
-            except NotFound:
-                return
             except Conflict as error:
                 log.info("growth of %s pauses: %s", scenario.name, error)
             except ReefError as error:
@@ -77,11 +77,18 @@ class Growth:
                 log.exception("growth of %s failed", scenario.name)
                 self._tell(scenario, f"growth failed: {error!r}", "see `reef logs`; this is a bug")
 
+    def _is_gone(self, scenario: Scenario) -> bool:
+        """Whether it was archived meanwhile."""
+        try:
+            self.rooms.scenarios.get(scenario.name)
+        except NotFound:
+            return True
+        return False
+
     def _tell(self, scenario: Scenario, message: str, hint: str) -> None:
         self.rooms.events.publish("error", scenario.name, where="growth", message=message, hint=hint)
 
     async def _grow(self, scenario: Scenario) -> None:
-        self.rooms.scenarios.get(scenario.name)
         lease = await self.rooms.store.write(
             lambda connection: take(connection, scenario.name, self.rooms.holder)
         )
@@ -96,7 +103,7 @@ class Growth:
         begun = await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name))
         if begun or scenario.training_mode == "manual":
             return next(iter(begun), None)
-        return await self.rooms.store.write(
+        new = await self.rooms.store.write(
             lambda connection: steps.begin(
                 connection,
                 lease,
@@ -105,3 +112,18 @@ class Growth:
                 batch_size=scenario.section.batch_size,
             )
         )
+        if new is None:
+            return None
+        step, batch = new
+        for unit in batch:
+            for receipt in unit["receipts"]:
+                self.rooms.events.publish(
+                    "verdict",
+                    scenario.name,
+                    report=unit["report"],
+                    receipt=receipt,
+                    state="consumed",
+                    reason="",
+                    step=step,
+                )
+        return step

@@ -5,11 +5,12 @@ Owns: which reports are lessons, and in which order its proposers are asked. Eac
 async `propose(context, options)`, and its name in `PROPOSERS`.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from typing import ClassVar
 
 from recipes.harness_evolve import demonstrations, feedback, reflect
 from recipes.harness_evolve.options import EvolveOptions, ProposerName, is_well_scored
+from reef.errors import Refused
 from reef.feedback import Exchange, Report, Verdict
 from reef.recipe import PastStep, Recipe, RecipeOptions, StepContext, Surface, turned_down
 from reef.tree import Proposal
@@ -48,22 +49,38 @@ class HarnessEvolve(Recipe):
         return Verdict("never", "score_not_a_lesson", self._why_not(report))
 
     async def propose(self, context: StepContext) -> Proposal | None:
-        """The first proposal that a proposer brings and that was not turned down before."""
-        for name in self.options.proposers:
-            if name in context.tried or context.cancelled():
+        """The first proposal that a proposer brings and that was not turned down before.
+
+        Raises:
+            Refused: what a proposer brought was refused, and no other one had a proposal.
+        """
+        refused: Refused | None = None
+        for name in self._not_asked(context):
+            if context.cancelled():
+                break
+            try:
+                proposal = await PROPOSERS[name](context, self.options)
+            except Refused as error:
+                context.note(f"{name}: refused: {error.message}")
+                refused = refused or error
                 continue
-            proposal = await PROPOSERS[name](context, self.options)
             if proposal is None:
                 context.note(f"{name}: nothing to propose")
             elif past := self._turned_down(context, proposal):
                 context.note(f"{name}: step {past.step} tried the same: {past.decision}")
             else:
                 return proposal
+        if refused is not None:
+            raise refused
         return None
 
+    def _not_asked(self, context: StepContext) -> Sequence[ProposerName]:
+        """The proposers after those that had this batch: asked in order, the others had it too."""
+        names = self.options.proposers
+        return names[max((names.index(name) + 1 for name in names if name in context.tried), default=0) :]
+
     def _turned_down(self, context: StepContext, proposal: Proposal) -> PastStep | None:
-        gate_tasks = len(context.tasks("gate"))
-        return turned_down(proposal.mutations, context.content_id, gate_tasks, context.history)
+        return turned_down(proposal.mutations, context.content_id, context.gate_tasks, context.history)
 
     def _why_not(self, report: Report) -> str:
         options = self.options

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from recipes.harness_evolve.options import EvolveOptions, is_well_scored
 from reef.errors import Refused
-from reef.feedback import BatchUnit, Message
+from reef.feedback import Exchange, Message, Report
 from reef.recipe import Completion, StepContext
 from reef.tree import EntryKind, HarnessTree, Mutation, Proposal
 
@@ -69,10 +69,12 @@ SCHEMA = Answer.model_json_schema()
 async def propose(context: StepContext, options: EvolveOptions) -> Proposal | None:
     """Ask the model; a malformed or refused answer goes back to it with the error, twice.
 
+    Exchanges whose prompt is a gate task are not shown: what is learnt from them would be no evidence.
+
     Raises:
         Refused: rule `malformed-answer`, or the rule that the last answer broke.
     """
-    lessons = [unit for unit in context.batch if unit.exchanges and not is_well_scored(unit.report, options)]
+    lessons = list(_lessons(context, options))
     if not lessons:
         return None
     messages = _question(context.tree, lessons, options)
@@ -109,7 +111,21 @@ async def propose(context: StepContext, options: EvolveOptions) -> Proposal | No
     raise Refused(problem.rule, f"the model's answer could not be used: {problem.message}", hint=problem.hint)
 
 
-def _question(tree: HarnessTree, lessons: list[BatchUnit], options: EvolveOptions) -> list[Message]:
+def _lessons(context: StepContext, options: EvolveOptions) -> Iterator[tuple[Report, Exchange]]:
+    """What went wrong, without what the gate asks."""
+    for unit in context.batch:
+        if is_well_scored(unit.report, options):
+            continue
+        for exchange in unit.exchanges:
+            if context.is_gate_prompt(exchange.prompt):
+                context.note(f"reflect: left out {exchange.receipt}: its prompt is a gate task")
+            else:
+                yield unit.report, exchange
+
+
+def _question(
+    tree: HarnessTree, lessons: list[tuple[Report, Exchange]], options: EvolveOptions
+) -> list[Message]:
     fence = f"<<{secrets.token_hex(8)}>>"
     shown = [{"id": one.id, "name": one.name, "config": dict(one.config)} for one in tree.active]
     parts = [f"The harness now:\n{json.dumps(shown, ensure_ascii=False, indent=1)}"]
@@ -121,10 +137,9 @@ def _question(tree: HarnessTree, lessons: list[BatchUnit], options: EvolveOption
     ]
 
 
-def _exchanges(lessons: list[BatchUnit], options: EvolveOptions, fence: str) -> Iterator[str]:
+def _exchanges(lessons: list[tuple[Report, Exchange]], options: EvolveOptions, fence: str) -> Iterator[str]:
     limit = options.reflect.max_chars
-    pairs = [(unit.report, exchange) for unit in lessons for exchange in unit.exchanges]
-    for number, (report, exchange) in enumerate(pairs[-options.reflect.max_exchanges :], 1):
+    for number, (report, exchange) in enumerate(lessons[-options.reflect.max_exchanges :], 1):
         said = {
             "request": exchange.prompt,
             "answer": exchange.answer,

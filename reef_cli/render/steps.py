@@ -50,8 +50,14 @@ def step(data: Step) -> str:
         ]
     )
     return "\n\n".join(
-        part for part in (head, _batch(data), _mutations(data), _episodes(data), _next(data)) if part
+        part
+        for part in (head, _notes(data), _batch(data), _mutations(data), _episodes(data), _next(data))
+        if part
     )
+
+
+def _notes(data: Step) -> str:
+    return "\n".join(data.get("notes") or [])
 
 
 def _batch(data: Step) -> str:

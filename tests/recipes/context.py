@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from daemon.harness.mutations import check
-from reef.errors import Refused
+from reef.errors import Invalid, Refused
 from reef.feedback import BatchUnit, Exchange, Message, Report
 from reef.recipe import Budget, Completion, PastStep
 from reef.tasks import Split, Task, TaskScore
@@ -32,7 +32,13 @@ class Context:
     asked: list[Sequence[Message]] = field(default_factory=list)
 
     def tasks(self, split: Split) -> Sequence[Task]:
-        return [Task(prompt, (), "exact", split="gate") for prompt in self.gate_prompts if split == "gate"]
+        if split == "gate":
+            raise Invalid("a recipe may not see the gate tasks")
+        return []
+
+    @property
+    def gate_tasks(self) -> int:
+        return len(self.gate_prompts)
 
     def check(self, mutations: Sequence[Mutation]) -> Sequence[Refused]:
         return check(self.tree, mutations, kinds_allowed=ENTRY_KINDS)

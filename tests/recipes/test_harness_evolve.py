@@ -239,3 +239,42 @@ def test_reflect_may_see_no_lesson() -> None:
     context = Context([unit(0.0, "Wrong")], answers=['{"reason": "Noise.", "mutations": []}'])
     assert propose(context, "reflect") is None
     assert propose(Context([unit(1.0)]), "reflect") is None
+
+
+def test_reflect_is_not_shown_what_the_gate_asks() -> None:
+    secret = unit(0.0, {"text": "secret feedback", "correction": "secret answer"}, prompt="gate question")
+    context = Context(
+        [secret, unit(0.0, "Wrong", prompt="mine", number=1)],
+        answers=[GOOD],
+        gate_prompts=frozenset({"gate question"}),
+    )
+    assert propose(context, "reflect") is not None
+    shown = str(context.asked)
+    assert "mine" in shown
+    assert "gate question" not in shown
+    assert "secret" not in shown
+    assert context.notes == ["reflect: left out receipt-0: its prompt is a gate task"]
+    only_gate = Context([secret], gate_prompts=context.gate_prompts)
+    assert propose(only_gate, "reflect") is None
+    assert only_gate.asked == []
+
+
+def test_a_refused_proposer_passes_the_batch_on() -> None:
+    context = Context([unit(0.0, "Use km.")], answers=["no idea"] * 3)
+    proposal = propose(context, "reflect", "feedback")
+    assert proposal is not None
+    assert proposal.proposer == "feedback"
+    assert any(note.startswith("reflect: refused: the model's answer") for note in context.notes)
+
+
+def test_what_was_refused_is_said_when_nobody_else_proposes() -> None:
+    context = Context([unit(0.0, {"correction": "8 km"}, prompt="q" * 5000)], answers=["no idea"] * 3)
+    with pytest.raises(Refused, match="could not be used"):
+        propose(context, "reflect", "demonstrations")
+
+
+def test_a_proposer_is_asked_once_for_a_batch() -> None:
+    """The step that carries a batch on does not ask the model again that was refused before."""
+    context = Context([unit(0.0, "Use km.")], tried=frozenset({"feedback"}))
+    assert propose(context, "reflect", "feedback", "demonstrations") is None
+    assert context.asked == []

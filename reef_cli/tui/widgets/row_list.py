@@ -39,7 +39,7 @@ class RowList(ScrollView, can_focus=True):
 
     COMPONENT_CLASSES = {"row--header", "row--cursor", "row--good", "row--bad", "row--busy", "row--quiet"}
     DEFAULT_CSS = """
-    RowList { height: 1fr; background: $surface; }
+    RowList { height: 1fr; background: $surface; overflow-x: hidden; }
     RowList > .row--header { color: $text-muted; text-style: bold; }
     RowList > .row--cursor { background: $primary 30%; text-style: bold; }
     RowList:focus > .row--cursor { background: $primary 60%; }
@@ -99,7 +99,7 @@ class RowList(ScrollView, can_focus=True):
         kept = next((at for at, row in enumerate(rows) if row.key == key), min(self.cursor, len(rows) - 1))
         self.rows = tuple(rows)
         self.set_reactive(RowList.cursor, max(kept, 0))
-        self.virtual_size = Size(self.size.width, len(rows) + 1)
+        self.virtual_size = Size(0, len(rows) + 1)
         self.refresh()
         if self.key != key and self.key is not None:
             self.post_message(self.Highlighted(self, self.key))

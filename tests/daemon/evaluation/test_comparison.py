@@ -84,7 +84,9 @@ def run(runner: Runner, log: Log, **more: Any) -> Decision:
 
 def test_a_better_candidate_is_selected() -> None:
     runner, log, seen = Runner(), Log(), []
-    decision = run(runner, log, on_progress=lambda done, total: seen.append((done, total)))
+    decision = run(
+        runner, log, on_progress=lambda done, total, scored: seen.append((done, total, scored and scored.key))
+    )
     assert decision.outcome == "select"
     assert decision.metrics["cost"] == {
         "episodes": 16,
@@ -94,8 +96,9 @@ def test_a_better_candidate_is_selected() -> None:
         "seconds": 8.0,
     }
     assert len(log.kept) == 16
-    assert seen[0] == (0, 24)
-    assert seen[-1] == (16, 24)
+    assert seen[0] == (0, 24, None)
+    assert seen[-1][:2] == (16, 24)
+    assert {key for _, _, key in seen if key} == set(log.kept)
     assert runner.most <= 4
     places: dict[str, list[int]] = {}
     for place, (task, _, _) in enumerate(runner.started):

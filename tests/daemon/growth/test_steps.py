@@ -12,7 +12,6 @@ from daemon.growth.lease import Lease, LostLease, take
 from daemon.store.schema import episodes, scenarios
 from reef.errors import NotFound
 from reef.feedback import Usage
-from reef.runtime import Price
 from tests.daemon.records.desk import RECIPE, Desk
 
 T = TypeVar("T")
@@ -37,10 +36,11 @@ def write(desk: Desk, work: Callable[[Connection], T]) -> T:
 
 
 def begin(desk: Desk, lease: Lease, size: int = 1) -> int | None:
-    return write(
+    begun = write(
         desk,
         lambda c: steps.begin(c, lease, recipe=RECIPE, processor="harness_evolve", batch_size=size),
     )
+    return begun and begun[0]
 
 
 def get(desk: Desk, step: int) -> Any:
@@ -181,21 +181,12 @@ def test_an_unknown_step_is_not_found(desk: Desk) -> None:
         get(desk, 9)
 
 
-class TestMoney:
-    def test_spending_adds_up_over_scenarios(self, desk: Desk) -> None:
-        for scenario, cost in (("city", 0.25), ("city", None), ("other", 0.5)):
-            write(desk, lambda c, s=scenario, x=cost: budget.add_spending(c, s, Usage(10, 5, None, x)))
-        assert desk.store.read_now(budget.spent_today) == 0.75
-        rows = desk.store.read_now(lambda c: list(c.execute(select(budget.spending)).mappings()))
-        assert {row["scenario"]: (row["calls"], row["input_tokens"]) for row in rows} == {
-            "city": (2, 20),
-            "other": (1, 10),
-        }
-
-    def test_an_estimate_needs_a_price(self) -> None:
-        priced = budget.estimate(calls=10, input_tokens=1000, max_tokens=500, price=Price(2.0, 8.0))
-        assert priced.usd == pytest.approx(10 * (1000 * 2 + 500 * 8) / 1e6)
-        assert "at most about $0.06" in priced.sentence()
-        free = budget.estimate(calls=1, input_tokens=None, max_tokens=100, price=None)
-        assert free.usd is None
-        assert "no known price" in free.sentence()
+def test_spending_adds_up_over_scenarios(desk: Desk) -> None:
+    for scenario, cost in (("city", 0.25), ("city", None), ("other", 0.5)):
+        write(desk, lambda c, s=scenario, x=cost: budget.add_spending(c, s, 1, Usage(10, 5, None, x)))
+    assert desk.store.read_now(budget.spent_today) == 0.75
+    rows = desk.store.read_now(lambda c: list(c.execute(select(budget.spending)).mappings()))
+    assert {row["scenario"]: (row["calls"], row["input_tokens"]) for row in rows} == {
+        "city": (2, 20),
+        "other": (1, 10),
+    }

@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from daemon.store import migrate
 from daemon.store.engine import sqlite_url, writer_engine
-from daemon.store.schema import metadata
+from daemon.store.schema import metadata, spending
 from daemon.store.store import Store
 from reef.errors import Unavailable
 
@@ -52,3 +52,26 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="newer than") as caught:
         Store.at(tmp_path / "reef.db")
     assert "REEF_HOME" in caught.value.hint
+
+
+def test_what_was_spent_before_it_was_kept_by_step_still_counts(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "reef.db")
+    engine = writer_engine(url)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(migrate, "REVISION", "0001")
+        migrate.migrate(engine)
+    with engine.begin() as connection:
+        connection.execute(text("INSERT INTO spending VALUES ('2026-01-01', 's', 0.5, 3, 10, 20)"))
+    engine.dispose()
+    store = Store(url)
+    row = store.read_now(lambda connection: connection.execute(spending.select()).one())
+    store.close()
+    assert row._asdict() == {
+        "day": "2026-01-01",
+        "scenario": "s",
+        "step": 0,
+        "usd": 0.5,
+        "calls": 3,
+        "input_tokens": 10,
+        "output_tokens": 20,
+    }

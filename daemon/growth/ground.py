@@ -1,0 +1,82 @@
+"""What a step stands on: read once, and the same for its price, its calls and its gate."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from sqlalchemy import RowMapping
+
+from daemon.evaluation.gate import load_policy
+from daemon.evaluation.scores import Plan
+from daemon.growth.rooms import Rooms
+from daemon.records.batches import load_batch
+from daemon.serving.scenarios import Scenario
+from daemon.store.codec import load
+from reef.errors import Unsupported
+from reef.feedback import BatchUnit
+from reef.recipe import Recipe
+from reef.runtime import Runtime
+from reef.tasks import Task
+from reef.tree import HarnessTree
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """`runtime` answers the step's calls, asked for `model`; both None where none is needed."""
+
+    recipe: Recipe
+    tasks: Sequence[Task]
+    batch: Sequence[BatchUnit]
+    tree: HarnessTree
+    plan: Plan
+    seed: int
+    copies: bool
+    model: str | None
+    runtime: Runtime | None
+    stops: Callable[[], bool]
+
+    @property
+    def gate_tasks(self) -> int:
+        return len(self.plan.units())
+
+
+async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Callable[[], bool]) -> Ground:
+    """The ground of a step.
+
+    Raises:
+        ConfigError: the tasks or the gate are configured wrongly.
+        Unsupported: the step has to ask a model, and no upstream names one.
+    """
+    recipe = rooms.recipe_of(scenario.name)
+    tasks = await asyncio.to_thread(rooms.tasks_of, scenario.name)
+    batch = await rooms.store.read(lambda connection: load_batch(connection, load(row["batch"])))
+    gate = scenario.section.gate
+    seed = int.from_bytes(blake2b(f"{scenario.name}:{row['step']}".encode(), digest_size=8).digest())
+    copies = gate.temperature == 0
+    plan = load_policy(gate).plan(tasks, seed=seed, copies=copies)
+    model = scenario.section.model or _most_seen(batch)
+    runtime: Runtime | None = None
+    try:
+        runtime = rooms.router.own(model)
+    except Unsupported:
+        if plan.looks or recipe.needs_model():
+            raise
+    return Ground(
+        recipe=recipe,
+        tasks=tasks,
+        batch=batch,
+        tree=await rooms.scenarios.tree(row["base_content_id"]),
+        plan=plan,
+        seed=seed,
+        copies=copies,
+        model=model or (runtime.model if runtime else None),
+        runtime=runtime,
+        stops=stops,
+    )
+
+
+def _most_seen(batch: Sequence[BatchUnit]) -> str | None:
+    seen = Counter(exchange.model for unit in batch for exchange in unit.exchanges if exchange.model)
+    return seen.most_common(1)[0][0] if seen else None
