@@ -44,9 +44,9 @@ def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetim
 
 
 def said(held: Held) -> str:
-    """`1`, `0 + text`, `correction`: what a held report says."""
+    """`1`, `0 + text`, `fix`: what a held report says."""
     text = held.feedback
-    told = "correction" if isinstance(text, dict) else "text" if text else ""
+    told = "fix" if isinstance(text, dict) else "text" if text else ""
     whole = " all" if ":" in held.reference else ""
     return " + ".join(part for part in (number(held.score), told) if part) + whole
 

@@ -51,7 +51,7 @@ class InboxScreen(ReefScreen):
         with Container(id="both"):
             yield RowList(
                 Column("AGE", 6),
-                Column("SCORE", 14),
+                Column("SCORE", 18),
                 Column("PROMPT"),
                 Column("ANSWER"),
                 id="turns",

@@ -26,7 +26,8 @@ class TrafficScreen(ReefScreen):
     BINDINGS = bindings("traffic")
     DEFAULT_CSS = """
     TrafficScreen #head { height: 1; padding: 0 1; color: $text-muted; }
-    TrafficScreen Input { height: 1; border: none; padding: 0 1; display: none; }
+    TrafficScreen Input, TrafficScreen Input:focus { height: 1; border: none; padding: 0 1; }
+    TrafficScreen Input { display: none; }
     TrafficScreen Input.-open { display: block; }
     """
 

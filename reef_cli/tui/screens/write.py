@@ -26,7 +26,7 @@ class WriteScreen(ModalScreen[Written | None]):
         width: 76; max-width: 100%; height: 14; border: round $primary; background: $surface; padding: 0 1;
     }
     WriteScreen TextArea, WriteScreen TextArea:focus { height: 1fr; border: none; background: $boost; }
-    WriteScreen Input { height: 1; border: none; }
+    WriteScreen Input, WriteScreen Input:focus { height: 1; border: none; padding: 0; background: $boost; }
     WriteScreen Label { color: $text-muted; }
     """
     BINDINGS = [
