@@ -13,9 +13,8 @@ from reef.errors import NotFound, Unsupported
 from reef_cli.tui.recording import Recording
 from reef_cli.tui.replay import ReplayClient
 
-BODIES = st.one_of(
-    st.text(max_size=20), st.dictionaries(st.text(max_size=5), st.integers(), max_size=3).map(json.dumps)
-)
+OBJECTS = st.dictionaries(st.text(max_size=5), st.integers(), max_size=3).map(json.dumps)
+CHANGES = st.lists(st.tuples(st.integers(0, 50), st.text(max_size=20) | OBJECTS), min_size=1, max_size=5)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=8), CHANGES, max_size=4))
