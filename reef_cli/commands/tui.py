@@ -2,12 +2,15 @@
 
 import os
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from reef.errors import ReefError
 from reef_cli.session import command
+
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
 
 app = command()
 
@@ -36,6 +39,11 @@ def tui(
         connect, now = replaying(Recording.shipped(), 1.0)
         ReefApp(connect, now=now).run()
         return
+    ReefApp(lambda: _connect(url)).run()
+
+
+def _connect(url: str | None) -> "AsyncClient":
+    """Imported when it is first needed, which is after the first paint."""
     from reef.async_client import AsyncClient
 
-    ReefApp(lambda: AsyncClient(url)).run()
+    return AsyncClient(url)

@@ -21,6 +21,8 @@ class Action(NamedTuple):
     footer: str = ""
 
 
+_SIGNS = {"question_mark": "?", "plus": "+", "minus": "-", "slash": "/"}
+
 ACTIONS: tuple[Action, ...] = (
     Action("view('story')", "v", "Story", "What the step did and why.", "step", "Story"),
     Action("view('diff')", "d", "Diff", "What the candidate changes.", "step", "Diff"),
@@ -104,3 +106,18 @@ def bindings(scope: str) -> list[BindingType]:
         if action.scope == scope
         for at, key in enumerate(action.keys.split(","))
     ]
+
+
+def shown_key(action: Action) -> str:
+    """The first key of an action as people write it."""
+    return _shown(action.keys.split(",")[0])
+
+
+def shown_keys(action: Action) -> str:
+    """All its keys; many in a row as a range."""
+    names = [_shown(key) for key in action.keys.split(",")]
+    return f"{names[0]} ... {names[-1]}" if len(names) > 4 else " ".join(names)
+
+
+def _shown(key: str) -> str:
+    return _SIGNS.get(key, key.replace("_", " "))

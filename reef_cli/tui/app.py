@@ -3,13 +3,12 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from textual import work
 from textual.app import App
 from textual.reactive import reactive
 
-from reef.async_client import AsyncClient
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.live import Live
 from reef_cli.tui.messages import Connected, Disconnected, Happened
@@ -20,6 +19,9 @@ from reef_cli.tui.screens.help import HelpScreen
 from reef_cli.tui.screens.pick import PickScreen
 from reef_cli.tui.widgets.top_bar import TopBar
 
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
+
 DARK, LIGHT = "textual-dark", "textual-light"
 
 
@@ -29,6 +31,8 @@ class ReefApp(App[None]):
 
     TITLE = "reef"
     COMMANDS = {ReefCommands}
+    MODES = {mode: partial(make_screen, mode) for mode in SCREENS}
+    DEFAULT_MODE = "home"
     BINDINGS = bindings("")
     CSS = """
     ReefScreen { overflow: hidden; }
@@ -40,16 +44,14 @@ class ReefApp(App[None]):
     status: reactive[dict[str, Any]] = reactive(dict)
 
     def __init__(
-        self, connect: Callable[[], AsyncClient], *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self, connect: "Callable[[], AsyncClient]", *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
         super().__init__()
         self.now = now
         self.live = Live(connect, self.post_message)
-        for mode in SCREENS:
-            self.add_mode(mode, partial(make_screen, mode))
 
     @property
-    def client(self) -> AsyncClient:
+    def client(self) -> "AsyncClient":
         return self.live.client
 
     @property
@@ -58,7 +60,9 @@ class ReefApp(App[None]):
 
     def on_mount(self) -> None:
         self.theme = DARK
-        self.switch_mode("home")
+
+    def on_ready(self) -> None:
+        """The first paint is out: now the daemon is asked."""
         self.follow()
 
     @work(group="live", exit_on_error=False)

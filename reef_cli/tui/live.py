@@ -2,12 +2,15 @@
 
 import asyncio
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from textual.message import Message
 
-from reef.async_client import AsyncClient
 from reef.errors import ReefError
 from reef_cli.tui.messages import Connected, Disconnected, Happened
+
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
 
 FIRST_DELAY_S = 0.25
 LONGEST_DELAY_S = 5.0
@@ -16,14 +19,14 @@ LONGEST_DELAY_S = 5.0
 class Live:
     """Owns the client. `connect` makes a new one: a daemon that was restarted may have another address."""
 
-    def __init__(self, connect: Callable[[], AsyncClient], post: Callable[[Message], object]) -> None:
+    def __init__(self, connect: "Callable[[], AsyncClient]", post: Callable[[Message], object]) -> None:
         self._connect = connect
         self._post = post
         self._client: AsyncClient | None = None
         self.last_event_id: str | None = None
 
     @property
-    def client(self) -> AsyncClient:
+    def client(self) -> "AsyncClient":
         """The client of the daemon as it was found last. Raises `DaemonUnreachable` when there is none."""
         if self._client is None:
             self._client = self._connect()

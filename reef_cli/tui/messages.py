@@ -5,7 +5,7 @@ from typing import Any
 
 from textual.message import Message
 
-from reef.async_client import Event
+from reef._sse import Event
 
 
 @dataclass

@@ -4,11 +4,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import ceil
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reef.async_client import AsyncClient
 from reef.errors import ReefError, TimedOut, Unavailable
 from reef.ids import new_receipt
+
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
 
 HOLD_S = 4.0
 
@@ -95,7 +97,7 @@ class Outbox:
         self._sending |= {held.report_id: held for held in due}
         return due
 
-    async def send(self, client: AsyncClient, held: Held) -> bool:
+    async def send(self, client: "AsyncClient", held: Held) -> bool:
         """Send one; False when it did not get through and is held again. Raises `ReefError` where the daemon
         does not want it."""
         try:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import orjson
 
+from reef._calls import record
 from reef._protocol import Call
 from reef.async_client import AsyncClient, Event
 from reef.errors import ReefError
@@ -109,6 +110,8 @@ class Recorder:
         self.recording.keep(self._at(), RECORDS, body)
         for row in listed:
             await self._one(client, Call("GET", f"/reef/records/{row['agent_record_id']}"))
+            if row["kind"] == "turn":
+                await self._one(client, record(SCENARIO, row["agent_record_id"], raw=True))
 
     def _shown(self, text: str) -> str:
         for hidden, shown in self._hidden:

@@ -12,7 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from reef.async_client import Event
+from reef._sse import Event
 
 FILE = "demo.json"
 

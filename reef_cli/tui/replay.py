@@ -3,6 +3,7 @@
 import asyncio
 import json
 import math
+import re
 import time
 from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
@@ -61,6 +62,9 @@ class ReplayClient(AsyncClient):
         """Answers to questions that were not asked while it was recorded: the same route, other filters."""
         if call.path.endswith("/records"):
             return self._records(call)
+        scoped = re.fullmatch(r"/reef/scenarios/[^/]+(/records/[^/]+)", call.path)
+        if scoped and not call.query:
+            return self._recording.answer(f"/reef{scoped[1]}", self.at)
         nearest = (target for target in self._recording.answers if target.partition("?")[0] == call.path)
         return next((self._recording.answer(target, self.at) for target in nearest), None)
 

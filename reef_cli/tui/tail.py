@@ -1,8 +1,10 @@
 """The tail of the records: the newest pages, and older ones as they are asked for."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reef.async_client import AsyncClient
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
+
 
 PAGE = 500
 NEWEST = 100
@@ -21,7 +23,7 @@ class Tail:
     def get(self, receipt: str) -> dict[str, Any] | None:
         return self._known.get(receipt)
 
-    async def load_newest(self, client: AsyncClient) -> None:
+    async def load_newest(self, client: "AsyncClient") -> None:
         """Raises `ReefError`."""
         limit = NEWEST if self._known else PAGE
         page = await self._page(client, limit)
@@ -32,7 +34,7 @@ class Tail:
             self.whole = True
         self._add(page)
 
-    async def load_older(self, client: AsyncClient) -> None:
+    async def load_older(self, client: "AsyncClient") -> None:
         """Raises `ReefError`."""
         if self.listed and not self.whole:
             page = await self._page(client, PAGE, self.listed[-1])
@@ -40,7 +42,7 @@ class Tail:
             self._add(page)
 
     async def _page(
-        self, client: AsyncClient, limit: int, last: dict[str, Any] | None = None
+        self, client: "AsyncClient", limit: int, last: dict[str, Any] | None = None
     ) -> list[dict[str, Any]]:
         of_one = self.scenario is not None
         answer = await client.records(

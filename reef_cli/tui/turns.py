@@ -1,10 +1,12 @@
 """The turns without feedback, newest first, with their payloads fetched once each."""
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from reef.async_client import AsyncClient
 from reef_cli.tui.outbox import Held
+
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
 
 PAGE = 100
 MOST = 1000
@@ -51,7 +53,7 @@ class Turns:
         """Show older ones too from the next load on."""
         self._wanted = min(self._wanted + PAGE, MOST)
 
-    async def load(self, client: AsyncClient, scenario: str | None) -> list[dict[str, Any]]:
+    async def load(self, client: "AsyncClient", scenario: str | None) -> list[dict[str, Any]]:
         """Raises `ReefError`."""
         answer = await client.records(
             scenario, limit=self._wanted, kind="turn", reported=False, order="desc", payload=False
@@ -66,7 +68,7 @@ class Turns:
         self.more = self._wanted < MOST and len(rows) == self._wanted
         return self.listed
 
-    async def _learn(self, client: AsyncClient, rows: list[dict[str, Any]]) -> None:
+    async def _learn(self, client: "AsyncClient", rows: list[dict[str, Any]]) -> None:
         """Fetch payloads, a few at once."""
         gate = asyncio.Semaphore(8)
 

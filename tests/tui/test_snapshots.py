@@ -43,9 +43,8 @@ def test_screen(screen: str, size: tuple[int, int], snap_compare: Callable[..., 
         await pilot.pause(SETTLE_S)
         for key in KEYS[screen]:
             await pilot.press(key)
-            await pilot.app.workers.wait_for_complete(
-                [worker for worker in pilot.app.workers if worker.group == "load"]
-            )
+            while any(worker.group == "load" for worker in pilot.app.workers):
+                await pilot.pause(0.02)
             await pilot.pause(SETTLE_S)
 
     assert snap_compare(ReefApp(connect, now=now), terminal_size=size, run_before=open_it)

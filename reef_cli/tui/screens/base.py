@@ -12,10 +12,10 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Footer
 
-from reef.async_client import Event
+from reef._sse import Event
 from reef.errors import ReefError
+from reef_cli.tui.widgets.key_bar import KeyBar
 from reef_cli.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class ReefScreen(Screen[None]):
     def compose(self) -> ComposeResult:
         yield TopBar()
         yield from self.body()
-        yield Footer()
+        yield KeyBar(self.mode)
 
     def body(self) -> Iterable[Widget]:
         """The widgets between the bar and the footer."""
@@ -54,7 +54,8 @@ class ReefScreen(Screen[None]):
     def on_mount(self) -> None:
         self.query_one(TopBar).screen_title = self.mode
         self.reef.update_bars()
-        self.reload()
+        if self.reef.status:  # else it is loaded when the daemon answers
+            self.reload()
 
     def on_screen_resume(self) -> None:
         self.reload()

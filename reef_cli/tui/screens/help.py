@@ -7,9 +7,7 @@ from textual.containers import VerticalScroll
 from textual.screen import ModalScreen
 from textual.widgets import Static
 
-from reef_cli.tui.actions import actions_in
-
-_SIGNS = {"question_mark": "?", "plus": "+", "minus": "-", "slash": "/"}
+from reef_cli.tui.actions import actions_in, shown_keys
 
 
 class HelpScreen(ModalScreen[None]):
@@ -30,15 +28,9 @@ class HelpScreen(ModalScreen[None]):
         table = Table.grid(padding=(0, 2))
         table.add_row("[b]key[/b]", "[b]does[/b]")
         for action in actions_in(self._scope):
-            table.add_row(_shown(action.keys), f"{action.title}: {action.help}")
+            table.add_row(shown_keys(action), f"{action.title}: {action.help}")
         table.add_row("up down enter", "Move and open. The mouse works too.")
         table.add_row("ctrl+p", "Every action by name.")
         with VerticalScroll() as box:
             box.border_title = f"Keys in {self._scope or 'reef'}"
             yield Static(table)
-
-
-def _shown(keys: str) -> str:
-    """Key names as people write them; many in a row as a range."""
-    names = [_SIGNS.get(key, key.replace("_", " ")) for key in keys.split(",")]
-    return f"{names[0]} ... {names[-1]}" if len(names) > 4 else " ".join(names)

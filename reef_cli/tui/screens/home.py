@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from textual.widget import Widget
 from textual.widgets import Static
 
-from reef.async_client import Event
+from reef._sse import Event
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import age, one_line, plain, short_id
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
