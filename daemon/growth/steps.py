@@ -207,7 +207,11 @@ def listing(connection: Connection, scenario: str | None, limit: int = 200) -> l
 
 
 def detail(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
-    """One step with its batch and episodes. Raises `NotFound`, which says so where a release has the number."""
+    """One step with its batch and episodes.
+
+    Raises:
+        NotFound: there is none; it says so where the number is that of a release.
+    """
     if (other := _no_growth(connection, scenario, step)) is not None:
         raise NotFound(
             f"step {step} of `{scenario}` is no growth step but a release: {other}",

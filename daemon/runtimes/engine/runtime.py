@@ -75,7 +75,11 @@ class Engine:
         try:
             response = await self._sending.send(request)
         except UpstreamFailed as error:
-            raise self._broke_off(error) from error
+            if error.sent:
+                raise self._broke_off() from error
+            raise Unavailable(
+                f"the engine of {self.model} is restarting", hint="try again", retry_after_s=LOADING_RETRY_S
+            ) from error
         response.body = self._whole(response.body)
         if response.status >= 400 and request.dialect is not None:
             return await restated(response, request.dialect)
@@ -86,14 +90,10 @@ class Engine:
             async for chunk in body:
                 yield chunk
         except UpstreamFailed as error:
-            raise self._broke_off(error) from error
+            raise self._broke_off() from error
 
-    def _broke_off(self, error: UpstreamFailed) -> UpstreamFailed | Unavailable:
+    def _broke_off(self) -> UpstreamFailed:
         """What to say of a child that went away: it is started again by itself."""
-        if not error.sent:
-            return Unavailable(
-                f"the engine of {self.model} is restarting", hint="try again", retry_after_s=LOADING_RETRY_S
-            )
         return UpstreamFailed(
             f"the engine of {self.model} stopped in the middle and is restarting", hint="try again"
         )
