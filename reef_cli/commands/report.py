@@ -103,8 +103,9 @@ def latest_turn(client: Client, scenario: str | None) -> str:
         found = _finished(client, scenario)
     else:
         served = {row["scenario"] for row in client.scenarios()["scenarios"]}
-        found = [row for row in _finished(client, None) if row["scenario"] in served]
-        if not found:  # the latest traffic is of scenarios that are archived by now
+        latest = _finished(client, None)
+        found = [row for row in latest if row["scenario"] in served]
+        if latest and not found:  # the latest traffic is of scenarios that are archived by now
             each = [row for name in served for row in _finished(client, name)[:1]]
             found = sorted(each, key=lambda row: str(row.get("created_at")), reverse=True)
     if found:
