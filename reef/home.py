@@ -187,7 +187,7 @@ def find_daemon(
 
 def stale_url(url: str, environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> str | None:
     """What to say where `REEF_URL` brought a client to `url` although the daemon of its home is elsewhere."""
-    if environ.get("REEF_URL", "").rstrip("/") != url:
+    if not url or environ.get("REEF_URL", "").rstrip("/") != url:
         return None
     try:
         daemon = read_daemon(find_home(environ, cwd))
