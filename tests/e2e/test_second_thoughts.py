@@ -38,7 +38,7 @@ def test_what_a_candidate_for_an_earlier_release_would_change(here: Terminal) ->
     assert "earlier release" not in here.reef("pending").out
     here.reef("promote", "step:1")
     assert "made for the earlier release" in here.reef("pending").out
-    for words in (("diff",), ("diff", "HEAD", "step:2"), ("show", "step:2"), ("log", "-p", "-n", "1")):
+    for words in (("diff",), ("diff", "HEAD", "step:2"), ("show", "step:2"), ("log", "-p")):
         told = here.reef(*words).out
         assert f"+{SENTENCE}" in told, words
         assert "-Be kind." not in told, words
