@@ -20,7 +20,7 @@ from daemon.serving.exchange import Exchange
 from daemon.serving.refusal import refusal
 from daemon.wire.codec import codec_for, dialect_of
 from daemon.wire.encoding import decode
-from reef.errors import Invalid, NotFound, ReefError, Unsupported
+from reef.errors import Invalid, NotFound, ReefError, Unavailable, Unsupported
 from reef.ids import DEFAULT_SCENARIO, check_scenario
 from reef.runtime import Dialect, Header
 
@@ -53,6 +53,14 @@ class InferenceApp:
         self._exchange = exchange
         self._max_body = max_body
         self._require_scenario = require_scenario
+        self._running: dict[asyncio.Task[None], Call] = {}
+
+    def stop(self) -> None:
+        """End what is still in flight, with an error that says so."""
+        for task, call in self._running.items():
+            if not call.settled:
+                call.stopping = True
+                task.cancel()
 
     def claims(self, path: str) -> bool:
         """Whether a request to `path` is for this app."""
@@ -111,15 +119,22 @@ class InferenceApp:
 
         watch = asyncio.ensure_future(_disconnected(receive))
         watch.add_done_callback(leave)
+        self._running[task] = call
+        answer: Answer | None = None
         try:
             answer = await self._exchange.answer(call)
             await _write(answer, send)
         except asyncio.CancelledError:
-            if not left:
+            if not (left or call.stopping):
                 raise
             task.uncancel()
+            if call.stopping and answer is not None:
+                await send({"type": "http.response.body", "body": b""})
+            elif call.stopping:
+                raise Unavailable("the daemon is stopping", hint="try again") from None
         finally:
             call.settled = True
+            del self._running[task]
             watch.cancel()
 
     async def _other(self, method: str, path: str, headers: list[Header]) -> Answer:

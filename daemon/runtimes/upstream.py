@@ -13,7 +13,8 @@ from yarl import URL
 from daemon.runtimes.failures import explain
 from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import for_upstream
-from reef.errors import ConfigError
+from reef._url import http_address
+from reef.errors import ConfigError, Invalid
 from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
@@ -27,11 +28,10 @@ def full_base(base_url: str) -> str:
     Raises:
         ConfigError: it is no http(s) URL.
     """
-    parts = urlsplit(base_url.strip())
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(
-            f"`{base_url}` is not the address of an upstream", hint="write it like http://127.0.0.1:11434"
-        )
+    try:
+        parts = http_address(base_url.strip())
+    except Invalid as error:
+        raise ConfigError(f"an upstream's address is wrong: {error.message}", hint=error.hint) from error
     path = parts.path.rstrip("/") or "/v1"
     return f"{parts.scheme}://{parts.netloc}{path}"
 
@@ -62,6 +62,7 @@ class HttpUpstream:
         self.price = Price(section.price.input, section.price.output) if section.price else None
         self._dialects = section.dialects()
         self._key = _key(section, environ)
+        self._variable = section.api_key_env
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
         )
@@ -133,7 +134,9 @@ class HttpUpstream:
         return list(dict.fromkeys(own + model_ids(payload)))
 
     def _wanted_key(self) -> str:
-        return "does not accept the key it is given" if self._key else "wants a key, and none is configured"
+        if self._key is None:
+            return "wants a key, and none is configured"
+        return "does not accept the key it is given" + (f" (from {self._variable})" if self._variable else "")
 
     def copy_key(self) -> str | None:
         return None

@@ -7,7 +7,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
-from reef.errors import NotFound
+from reef.errors import Conflict, NotFound
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.deciding import Deciding
 from reef_cli.tui.screens.episode import EpisodeScreen
@@ -53,9 +53,11 @@ class StepScreen(Deciding):
         diff = ""
         if step["candidate_id"]:
             try:
-                diff = await client.diff(self.scenario, step["base_release_id"], step["candidate_id"])
-            except NotFound:
-                diff = ""  # a candidate that lost is pruned in the end
+                # What promoting would change is told against what is served now.
+                base = "HEAD" if step["pending"] else step["base_release_id"]
+                diff = await client.diff(self.scenario, base, step["candidate_id"])
+            except (Conflict, NotFound):
+                diff = ""  # it was pruned, or no longer fits what is served
         return step, diff
 
     def show(self, data: tuple[dict[str, Any], str]) -> None:
