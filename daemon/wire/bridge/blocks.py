@@ -7,18 +7,9 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
+from daemon.wire.bridge.events import Begin, CallDelta, CallEnd, CallStart, Event, TextDelta, ThinkingDelta
 from daemon.wire.bridge.names import Known, Names
-from daemon.wire.bridge.neutral import (
-    Begin,
-    CallDelta,
-    CallEnd,
-    CallStart,
-    Event,
-    Stop,
-    TextDelta,
-    ThinkingDelta,
-    Usage,
-)
+from daemon.wire.bridge.neutral import Stop, Usage
 from daemon.wire.bridge.reading import unwrapped
 from daemon.wire.values import load_object
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 from daemon.wire import sse
 from daemon.wire.bridge.blocks import Block
-from daemon.wire.bridge.chat import FINISHES, STOPS, usage_for, usage_from
-from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import (
+from daemon.wire.bridge.chat_answer import FINISHES, STOPS, usage_for, usage_from
+from daemon.wire.bridge.events import (
     Begin,
     CallDelta,
     CallStart,
@@ -15,11 +14,11 @@ from daemon.wire.bridge.neutral import (
     Failed,
     Finish,
     Spent,
-    Stop,
     TextDelta,
     ThinkingDelta,
-    Usage,
 )
+from daemon.wire.bridge.names import Names
+from daemon.wire.bridge.neutral import Stop, Usage
 from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
 
 

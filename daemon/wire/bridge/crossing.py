@@ -4,7 +4,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from daemon.wire.bridge import chat, messages, responses
+from daemon.wire.bridge import (
+    chat,
+    chat_answer,
+    messages,
+    messages_answer,
+    responses,
+    responses_answer,
+)
 from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Request, Usage
@@ -25,14 +32,14 @@ _FROM_REQUEST: dict[Dialect, Callable[[Request], tuple[Json, Dropped]]] = {
     "responses": responses.from_neutral_request,
 }
 _TO_ANSWER: dict[Dialect, Callable[[Json], Answer]] = {
-    "chat": chat.to_neutral_answer,
-    "messages": messages.to_neutral_answer,
-    "responses": responses.to_neutral_answer,
+    "chat": chat_answer.to_neutral_answer,
+    "messages": messages_answer.to_neutral_answer,
+    "responses": responses_answer.to_neutral_answer,
 }
 _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
-    "chat": chat.from_neutral_answer,
-    "messages": messages.from_neutral_answer,
-    "responses": responses.from_neutral_answer,
+    "chat": chat_answer.from_neutral_answer,
+    "messages": messages_answer.from_neutral_answer,
+    "responses": responses_answer.from_neutral_answer,
 }
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
 _SAYS: dict[Dialect, str] = {"chat": "choices", "messages": "content", "responses": "output"}

@@ -1,28 +1,23 @@
-"""Anthropic's messages, to and from the neutral form."""
+"""Anthropic's messages: requests, to and from the neutral form."""
 
 import re
 from typing import Any
 
 from daemon.wire.bridge.dropped import Dropped
-from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import (
-    Answer,
     Format,
     Image,
     Message,
     Part,
     Request,
     Sampling,
-    Stop,
     Text,
     Thinking,
     Tool,
     ToolCall,
     ToolChoice,
     ToolResult,
-    Usage,
     joined,
-    run_on,
     split_system,
 )
 from daemon.wire.bridge.reading import arguments_of, number, role_of, texts, tool, words
@@ -57,22 +52,6 @@ _KNOWN = frozenset(
 )
 _ID = re.compile(r"[^a-zA-Z0-9_-]")
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
-STOPS: dict[str, Stop] = {
-    "end_turn": "end",
-    "pause_turn": "end",
-    "max_tokens": "length",
-    "model_context_window_exceeded": "length",
-    "tool_use": "tools",
-    "stop_sequence": "sequence",
-    "refusal": "refusal",
-}
-REASONS: dict[Stop, str] = {
-    "end": "end_turn",
-    "length": "max_tokens",
-    "tools": "tool_use",
-    "sequence": "stop_sequence",
-    "refusal": "refusal",
-}
 
 
 def to_neutral_request(payload: Json) -> Request:
@@ -80,9 +59,11 @@ def to_neutral_request(payload: Json) -> Request:
     dropped.rest(payload, _KNOWN)
     output = mapping(payload.get("output_config"))
     dropped.rest(output, {"format"}, "output_config.")
-    first = Message("system", _parts(payload.get("system"), dropped, "system[]"))
+    first = Message("system", parts_of(payload.get("system"), dropped, "system[]"))
     messages = [
-        Message(role_of(message.get("role")), _parts(message.get("content"), dropped, "messages[].content[]"))
+        Message(
+            role_of(message.get("role")), parts_of(message.get("content"), dropped, "messages[].content[]")
+        )
         for message in mappings(payload.get("messages"))
     ]
     system, rest = split_system([first, *messages])
@@ -135,7 +116,7 @@ def _choice_from(choice: Json) -> ToolChoice | None:
             return None
 
 
-def _parts(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
+def parts_of(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
     if not isinstance(content, list):
         return texts(content)
     parts: tuple[Part, ...] = ()
@@ -158,7 +139,7 @@ def _parts(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
                 parts += (_call(block),)
             case "tool_result":
                 dropped.rest(block, {"type", "tool_use_id", "content", "is_error"}, f"{at}.")
-                inner = _parts(block.get("content"), dropped, f"{at}.content[]")
+                inner = parts_of(block.get("content"), dropped, f"{at}.content[]")
                 said = tuple(part for part in inner if isinstance(part, Text | Image))
                 call, failed = string(block.get("tool_use_id")) or "", block.get("is_error") is True
                 parts += (ToolResult(call, said, failed),)
@@ -289,63 +270,3 @@ def tool_use(identity: str, name: str, arguments: str) -> Json:
     value = load_object(arguments.encode(errors="replace"))
     value = {"input": arguments} if value is None else value
     return {"type": "tool_use", "id": identity, "name": name, "input": value}
-
-
-def to_neutral_answer(response: Json) -> Answer:
-    """An answer as it came, however far; ids that it lacks are empty."""
-    parts = _parts(response.get("content"), Dropped(), "content[]")
-    reason = string(response.get("stop_reason"))
-    return Answer(
-        string(response.get("id")),
-        string(response.get("model")) or "",
-        run_on(part for part in parts if isinstance(part, Text | Thinking | ToolCall)),
-        STOPS.get(reason, "end") if reason else None,
-        usage_from(response.get("usage")),
-        sequence=string(response.get("stop_sequence")),
-    )
-
-
-def from_neutral_answer(answer: Answer, names: Names) -> Json:
-    """The buffered form; `names` says what the client calls its tools, and makes ids."""
-    content: list[Json] = []
-    calls = 0
-    for part in answer.parts:
-        match part:
-            case Text():
-                content.append({"type": "text", "text": part.text})
-            case Thinking():
-                content.append({"type": "thinking", "thinking": part.text, "signature": part.signature})
-            case ToolCall():
-                name = names.restored(part.name).name
-                content.append(tool_use(names.call_id(part.id, calls), name, part.arguments))
-                calls += 1
-    return {
-        "id": f"msg_{names.stem}",
-        "type": "message",
-        "role": "assistant",
-        "model": answer.model,
-        "content": content,
-        "stop_reason": REASONS[answer.stop] if answer.stop else None,
-        "stop_sequence": answer.sequence,
-        "usage": usage_for(answer.usage),
-    }
-
-
-def usage_from(value: Any) -> Usage:
-    usage = mapping(value)
-    cached = integer(usage.get("cache_read_input_tokens"))
-    written = integer(usage.get("cache_creation_input_tokens"))
-    fresh = integer(usage.get("input_tokens"))
-    total = None if fresh is None else fresh + (cached or 0) + (written or 0)
-    return Usage(total, integer(usage.get("output_tokens")), cached, written)
-
-
-def usage_for(usage: Usage) -> Json:
-    """Clients of this dialect reckon with numbers: what is unknown is 0 here (and null in the record)."""
-    cached, written = usage.cached or 0, usage.written or 0
-    return {
-        "input_tokens": max((usage.input or 0) - cached - written, 0),
-        "cache_creation_input_tokens": written,
-        "cache_read_input_tokens": cached,
-        "output_tokens": usage.output or 0,
-    }

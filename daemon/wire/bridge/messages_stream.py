@@ -4,9 +4,7 @@ from typing import Any
 
 from daemon.wire import sse
 from daemon.wire.bridge.blocks import Block
-from daemon.wire.bridge.messages import REASONS, STOPS, usage_for, usage_from
-from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import (
+from daemon.wire.bridge.events import (
     Begin,
     CallDelta,
     CallEnd,
@@ -16,11 +14,12 @@ from daemon.wire.bridge.neutral import (
     Failed,
     Finish,
     Spent,
-    Stop,
     TextDelta,
     ThinkingDelta,
-    Usage,
 )
+from daemon.wire.bridge.messages_answer import REASONS, STOPS, usage_for, usage_from
+from daemon.wire.bridge.names import Names
+from daemon.wire.bridge.neutral import Stop, Usage
 from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
 

@@ -1,27 +1,22 @@
-"""OpenAI's responses, to and from the neutral form."""
+"""OpenAI's responses: requests, to and from the neutral form."""
 
 from typing import Any
 
 from daemon.wire.bridge.dropped import Dropped
-from daemon.wire.bridge.names import Known, Names, flat_name
+from daemon.wire.bridge.names import Known, flat_name
 from daemon.wire.bridge.neutral import (
-    Answer,
-    AnswerPart,
     Image,
     Message,
     Part,
     Request,
     Role,
     Sampling,
-    Stop,
     Text,
     Thinking,
     Tool,
     ToolCall,
     ToolResult,
-    Usage,
     joined,
-    run_on,
     split_system,
 )
 from daemon.wire.bridge.reading import (
@@ -129,16 +124,16 @@ def _message(item: Json, dropped: Dropped) -> Message:
     match kind:
         case "message":
             dropped.rest(item, {"type", "role", "content", "id", "status"}, "input[].")
-            return Message(role_of(item.get("role")), _parts(item.get("content"), dropped))
+            return Message(role_of(item.get("role")), parts_of(item.get("content"), dropped))
         case "reasoning":
-            thoughts = _thinking(item)
+            thoughts = thinking_of(item)
             if not thoughts:
                 dropped.note("input[reasoning]")
             return Message("assistant", thoughts)
         case "function_call" | "custom_tool_call":
-            return Message("assistant", (_call(item),))
+            return Message("assistant", (call_from(item),))
         case "function_call_output" | "custom_tool_call_output":
-            inner = _parts(item.get("output"), dropped, "input[].output[]")
+            inner = parts_of(item.get("output"), dropped, "input[].output[]")
             said = tuple(part for part in inner if isinstance(part, Text | Image))
             result = ToolResult(string(item.get("call_id")) or "", said, custom=kind.startswith("custom"))
             return Message("user", (result,))
@@ -152,7 +147,7 @@ def _message(item: Json, dropped: Dropped) -> Message:
             return Message("user", ())
 
 
-def _parts(content: Any, dropped: Dropped, at: str = "input[].content[]") -> tuple[Part, ...]:
+def parts_of(content: Any, dropped: Dropped, at: str = "input[].content[]") -> tuple[Part, ...]:
     if not isinstance(content, list):
         return texts(content)
     parts: tuple[Part, ...] = ()
@@ -169,7 +164,7 @@ def _parts(content: Any, dropped: Dropped, at: str = "input[].content[]") -> tup
     return parts
 
 
-def _thinking(item: Json) -> tuple[Thinking, ...]:
+def thinking_of(item: Json) -> tuple[Thinking, ...]:
     """What a reasoning item says in plain words: its own text, else the summary."""
     own = [string(part.get("text")) or "" for part in mappings(item.get("content"))]
     summary = [string(part.get("text")) or "" for part in mappings(item.get("summary"))]
@@ -177,7 +172,7 @@ def _thinking(item: Json) -> tuple[Thinking, ...]:
     return (Thinking(text),) if text else ()
 
 
-def _call(item: Json) -> ToolCall:
+def call_from(item: Json) -> ToolCall:
     namespace, name = string(item.get("namespace")) or "", string(item.get("name")) or ""
     flat = flat_name(namespace, name) if namespace else name
     identity = string(item.get("call_id")) or string(item.get("id")) or ""
@@ -267,96 +262,6 @@ def _output(result: ToolResult) -> Any:
     return joined(result.parts)
 
 
-def to_neutral_answer(response: Json) -> Answer:
-    """An answer as it came, however far; ids that it lacks are empty."""
-    parts: list[AnswerPart] = []
-    for item in mappings(response.get("output")):
-        match item.get("type"):
-            case "message":
-                said = _parts(item.get("content"), Dropped())
-                parts += [part for part in said if isinstance(part, Text)]
-            case "reasoning":
-                parts += _thinking(item)
-            case "function_call" | "custom_tool_call":
-                parts.append(_call(item))
-            case _:
-                pass
-    return Answer(
-        string(response.get("id")),
-        string(response.get("model")) or "",
-        run_on(parts),
-        stop_from(response, any(isinstance(part, ToolCall) for part in parts)),
-        usage_from(response.get("usage")),
-        integer(response.get("created_at")),
-    )
-
-
-def stop_from(response: Json, called: bool) -> Stop | None:
-    if response.get("status") == "incomplete":
-        refused = mapping(response.get("incomplete_details")).get("reason") == "content_filter"
-        return "refusal" if refused else "length"
-    if response.get("status") != "completed":
-        return None
-    return "tools" if called else "end"
-
-
-def from_neutral_answer(answer: Answer, names: Names) -> Json:
-    """The buffered form; `names` says what the client calls its tools, and makes ids."""
-    output: list[Json] = []
-    calls = 0
-    for index, part in enumerate(answer.parts):
-        match part:
-            case Text():
-                output.append(text_item(names.item_id("msg", index), part.text))
-            case Thinking():
-                output.append(reasoning_item(names.item_id("rs", index), part.text))
-            case ToolCall():
-                known = names.restored(part.name)
-                identity = names.item_id("ctc" if known.custom else "fc", index)
-                output.append(call_item(identity, names.call_id(part.id, calls), part.arguments, known))
-                calls += 1
-    return response_of(answer, names, output)
-
-
-def response_of(answer: Answer, names: Names, output: list[Json]) -> Json:
-    """A response with these items; one without a stop is under way."""
-    incomplete = {"length": "max_output_tokens", "refusal": "content_filter"}.get(answer.stop or "")
-    status = "incomplete" if incomplete else "completed" if answer.stop else "in_progress"
-    return {
-        "id": f"resp_{names.stem}",
-        "object": "response",
-        "created_at": answer.created or names.created,
-        "status": status,
-        "error": None,
-        "incomplete_details": {"reason": incomplete} if incomplete else None,
-        "instructions": None,
-        "metadata": {},
-        "model": answer.model,
-        "output": output,
-        "parallel_tool_calls": True,
-        "temperature": None,
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": None,
-        "usage": usage_for(answer.usage),
-    }
-
-
-def text_item(identity: str, text: str) -> Json:
-    content = [{"type": "output_text", "text": text, "annotations": [], "logprobs": []}]
-    return {
-        "id": identity,
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": content,
-    }
-
-
-def reasoning_item(identity: str, text: str) -> Json:
-    return {"id": identity, "type": "reasoning", "summary": [{"type": "summary_text", "text": text}]}
-
-
 def call_item(identity: str, call_id: str, arguments: str, known: Known) -> Json:
     """A call of a tool; without an `identity` it is one that goes back to a server."""
     item: Json = {"type": "function_call", "call_id": call_id, "name": known.name, "arguments": arguments}
@@ -366,27 +271,3 @@ def call_item(identity: str, call_id: str, arguments: str, known: Known) -> Json
     if known.namespace:
         item["namespace"] = known.namespace
     return {"id": identity, **item, "status": "completed"} if identity else item
-
-
-def usage_from(value: Any) -> Usage:
-    usage = mapping(value)
-    return Usage(
-        integer(usage.get("input_tokens")),
-        integer(usage.get("output_tokens")),
-        integer(mapping(usage.get("input_tokens_details")).get("cached_tokens")),
-        None,
-        integer(mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
-    )
-
-
-def usage_for(usage: Usage) -> Json | None:
-    if usage.input is None and usage.output is None:
-        return None
-    read, wrote = usage.input or 0, usage.output or 0
-    return {
-        "input_tokens": read,
-        "input_tokens_details": {"cached_tokens": usage.cached or 0},
-        "output_tokens": wrote,
-        "output_tokens_details": {"reasoning_tokens": usage.reasoning or 0},
-        "total_tokens": read + wrote,
-    }

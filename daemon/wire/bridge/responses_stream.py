@@ -4,9 +4,7 @@ from typing import Any
 
 from daemon.wire import sse
 from daemon.wire.bridge.blocks import Block
-from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import (
-    Answer,
+from daemon.wire.bridge.events import (
     Begin,
     CallDelta,
     CallEnd,
@@ -16,14 +14,14 @@ from daemon.wire.bridge.neutral import (
     Failed,
     Finish,
     Spent,
-    Stop,
     TextDelta,
     ThinkingDelta,
-    Usage,
 )
+from daemon.wire.bridge.names import Names
+from daemon.wire.bridge.neutral import Answer, Stop, Usage
 from daemon.wire.bridge.reading import wrapped
-from daemon.wire.bridge.responses import (
-    call_item,
+from daemon.wire.bridge.responses import call_item
+from daemon.wire.bridge.responses_answer import (
     reasoning_item,
     response_of,
     stop_from,

@@ -5,8 +5,9 @@ from typing import Protocol
 
 from daemon.wire.bridge import chat_stream, messages_stream, responses_stream
 from daemon.wire.bridge.blocks import Blocks, Writer
+from daemon.wire.bridge.events import Begin, End, Event, Failed, Finish, Spent
 from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import Begin, End, Event, Failed, Finish, Spent, Stop, Usage, updated
+from daemon.wire.bridge.neutral import Stop, Usage, updated
 from daemon.wire.codec import codec_for
 from daemon.wire.sse import EventSplitter, split
 from reef.runtime import Dialect
