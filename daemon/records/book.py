@@ -11,7 +11,7 @@ from daemon.records.draft import Draft
 from daemon.store.codec import dump
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
-from daemon.wire.codec import codec_for
+from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.scrub import mask
 from reef.errors import NotFound
 from reef.ids import rfc3339
@@ -68,7 +68,14 @@ class RecordBook:
         return await self._store.read(lambda connection: connection.execute(query).scalar())
 
     def _insert(self, connection: Connection, draft: Draft) -> None:
-        parsed = codec_for(draft.dialect).parse(draft.response, stream=draft.stream)
+        parsed = read_answer(
+            draft.dialect,
+            draft.response,
+            stream=draft.stream,
+            bridged=draft.bridged,
+            request=draft.request,
+            receipt=draft.id,
+        )
         price = self._price_of(draft.upstream_name)
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
@@ -108,7 +115,10 @@ class RecordBook:
                 "dropped": dump(list(draft.dropped)),
                 "error_type": draft.error_type,
                 "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
-                "metadata": dump({"tags": loads(tags), "scrubbed": scrubbed, "imported": False}),
+                "metadata": dump(
+                    {"tags": loads(tags), "scrubbed": scrubbed, "imported": False}
+                    | ({"bridged": draft.bridged} if draft.bridged else {})
+                ),
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
                 "response_pieces": store_body(connection, response),
