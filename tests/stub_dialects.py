@@ -45,6 +45,8 @@ def buffered(dialect: str, reply: Reply, model: str, number: int, prompt: str) -
     if dialect == "responses":
         return _response(reply, model, number, tokens)
     message: Json = {"role": "assistant", "content": reply.text or None}
+    if reply.thinking:
+        message["reasoning_content"] = reply.thinking
     if reply.calls:
         message["tool_calls"] = [_chat_call(call) for call in reply.calls]
     return {
@@ -91,6 +93,8 @@ def _chat_events(reply: Reply, whole: Json) -> Iterator[bytes]:
         return sse(head | {"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
 
     yield chunk({"role": "assistant", "content": ""})
+    for word in _words(reply.thinking):
+        yield chunk({"reasoning_content": word})
     for word in _words(reply.text):
         yield chunk({"content": word})
     for index, call in enumerate(reply.calls):

@@ -103,6 +103,7 @@ class StubProvider:
     Attributes:
         answer: called with each `Asked`; what it returns is said.
         asked: every request so far.
+        api: the dialects it speaks; it knows no path of the others.
         models: what `GET /v1/models` lists.
         key: what that route asks for, where it is not empty.
         delay_s, event_delay_s: waits before an answer, and between the events of a stream.
@@ -112,6 +113,7 @@ class StubProvider:
     def __init__(self, answer: Callable[[Asked], Answer] | None = None, *, port: int = 0) -> None:
         self.answer = answer or (lambda asked: f"echo: {asked.user}")
         self.asked: list[Asked] = []
+        self.api: tuple[str, ...] = tuple(_DIALECTS.values())
         self.models = ["stub-model"]
         self.key = ""
         self.delay_s = 0.0
@@ -161,8 +163,13 @@ class StubProvider:
         )
 
     async def _count(self, request: web.Request) -> web.Response:
+        self._check("messages")
         asked = await self._note(request, "messages")
         return web.json_response({"input_tokens": len(asked.system.split()) + len(asked.user.split())})
+
+    def _check(self, dialect: str) -> None:
+        if dialect not in self.api:
+            raise web.HTTPNotFound
 
     async def _note(self, request: web.Request, dialect: str) -> Asked:
         body = await request.read()
@@ -172,6 +179,7 @@ class StubProvider:
         return asked
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
+        self._check(_DIALECTS[request.path])
         asked = await self._note(request, _DIALECTS[request.path])
         number = len(self.asked)
         try:
@@ -259,10 +267,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A stub provider that speaks three dialects.")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--mode", default="echo", help="echo, rule:<sentence>, coin:<p>")
+    parser.add_argument("--api", default="chat,messages,responses", help="the dialects it speaks")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
     options = parser.parse_args()
     with StubProvider(_mode(options.mode), port=options.port) as stub:
         stub.delay_s = options.delay
+        stub.api = tuple(options.api.split(","))
         print(stub.url, flush=True)
         with contextlib.suppress(KeyboardInterrupt):
             threading.Event().wait()

@@ -13,6 +13,7 @@ from daemon.records.retries import message_hash, supersede
 from daemon.store.codec import dump
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
+from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
 from daemon.wire.scrub import mask
 from reef.errors import Invalid, NotFound
@@ -71,7 +72,14 @@ class RecordBook:
 
     def _insert(self, connection: Connection, draft: Draft) -> None:
         messages = _recognise(draft) if draft.kind == "turn" else None
-        parsed = codec_for(draft.dialect).parse(draft.response, stream=draft.stream)
+        parsed = read_answer(
+            draft.dialect,
+            draft.response,
+            stream=draft.stream,
+            bridged=draft.bridged,
+            request=draft.request,
+            receipt=draft.id,
+        )
         price = self._price_of(draft.upstream_name)
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
@@ -111,7 +119,10 @@ class RecordBook:
                 "dropped": dump(list(draft.dropped)),
                 "error_type": draft.error_type,
                 "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
-                "metadata": dump({"tags": loads(tags), "scrubbed": scrubbed, "imported": False}),
+                "metadata": dump(
+                    {"tags": loads(tags), "scrubbed": scrubbed, "imported": False}
+                    | ({"bridged": draft.bridged} if draft.bridged else {})
+                ),
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
                 "response_pieces": store_body(connection, response),

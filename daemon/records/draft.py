@@ -30,6 +30,8 @@ class Draft:
     """What `request` says, where it was read already."""
     forwarded: bytes | None = None
     """None: what was received was forwarded."""
+    bridged: Dialect | None = None
+    """The dialect of `forwarded` and `response` where it is not the client's own."""
     response: bytes = b""
     stream: bool = False
     http_status: int | None = None

@@ -11,9 +11,11 @@ from sqlalchemy import Connection, RowMapping, Select, exists, select, tuple_
 from daemon.records.bodies import load_body
 from daemon.store.codec import load
 from daemon.store.schema import aliases, pairs, records, reports
+from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
 from reef.errors import Invalid, NotFound, ReefError
 from reef.feedback import Exchange, Usage
+from reef.runtime import Parsed
 
 MAX_LIMIT = 1000
 _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "cost")
@@ -138,10 +140,22 @@ def to_wire(
 
 
 def _payload(connection: Connection, row: RowMapping) -> dict[str, Any]:
-    request = _object(load_body(connection, row["request_pieces"]))
+    body = load_body(connection, row["request_pieces"])
+    request = _object(body)
     response = load_body(connection, row["response_pieces"])
-    parsed = codec_for(row["dialect"]).parse(response, stream=bool(row["stream"]))
-    return request | {"response": parsed.response}
+    return request | {"response": _read(row, response, body).response}
+
+
+def _read(row: RowMapping, response: bytes, request: bytes) -> Parsed:
+    """The answer in the client's dialect; where the upstream spoke another, `metadata.bridged` names it."""
+    return read_answer(
+        row["dialect"],
+        response,
+        stream=bool(row["stream"]),
+        bridged=load(row["metadata"], {}).get("bridged"),
+        request=request,
+        receipt=row["id"],
+    )
 
 
 def _raw(connection: Connection, row: RowMapping) -> dict[str, str]:
@@ -176,7 +190,7 @@ def exchange_of(connection: Connection, row: RowMapping) -> Exchange:
         messages = tuple(codec.facts(body).messages)
     except ReefError:
         messages = ()
-    parsed = codec.parse(load_body(connection, row["response_pieces"]), stream=bool(row["stream"]))
+    parsed = _read(row, load_body(connection, row["response_pieces"]), body)
     return Exchange(
         receipt=row["id"],
         scenario=row["scenario"],

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+from daemon.wire.bridge.crossing import bridged_to
 from reef.errors import Unsupported
 from reef.runtime import Dialect, Runtime, RuntimeState
 
@@ -15,12 +16,14 @@ class Router:
 
     def pick(self, dialect: Dialect, model: str | None = None) -> Runtime:
         """The runtime for a request: of those that speak the dialect the one that is configured for `model`,
-        else the first.
+        else the first. Where none speaks it, the same of those to which there is a bridge.
 
         Raises:
-            Unsupported: none speaks it.
+            Unsupported: no bridge leads anywhere.
         """
         able = [runtime for runtime in self.runtimes if runtime.speaks(dialect)]
+        if not able:
+            able = [runtime for runtime in self.runtimes if bridged_to(dialect, runtime.speaks)]
         if not able:
             there = ", ".join(f"`{runtime.name}` ({runtime.kind})" for runtime in self.runtimes) or "none"
             raise Unsupported(

@@ -7,6 +7,7 @@ from typing import Literal
 
 from daemon.records.draft import Draft
 from daemon.runtimes.router import Router
+from daemon.serving.bridging import ESTIMATE, JSON, bridged, cannot_count, count
 from daemon.serving.call import Answer, Call
 from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
@@ -74,7 +75,12 @@ class Exchange:
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
         turn = Turn(call, draft, codec, facts, opens, began)
-        request = ProviderRequest(call.dialect, call.path, call.headers, body, facts.stream)
+        if runtime.speaks(call.dialect):
+            request = ProviderRequest(call.dialect, call.path, call.headers, body, facts.stream)
+        elif call.kind == "count_tokens":
+            return await self._estimated(turn)
+        else:
+            request = bridged(turn, runtime, body)
         response: ProviderResponse | None = None
         try:
             turn.sent = perf_counter()
@@ -131,16 +137,29 @@ class Exchange:
             except Invalid as error:
                 raise UpstreamFailed(f"the upstream's answer cannot be read: {error.message}") from error
             turn.arrived = [body]
-        status = response.status
+        status, crossing = response.status, turn.crossing
+        headers = response.headers
+        if cannot_count(turn, status, body):
+            return await self._estimated(turn)
+        if crossing is not None:
+            headers = [JSON, *(pair for pair in headers if pair[0] != "content-type")]
         if 200 <= status < 300:
+            body = crossing.answer(body) if crossing else body
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
             refused = upstream_refused(turn.draft.upstream_name or "", status, body)
             stored = await self.keeper.keep(turn.end("failed", refused))
             status = status if status in _KEPT_STATUS else 400
+            body = crossing.error(body, status) if crossing else body
         else:
             raise upstream_refused(turn.draft.upstream_name or "", status, body)
-        return Answer(status, signed_headers(response.headers, turn.draft, stored=stored), body)
+        return Answer(status, signed_headers(headers, turn.draft, stored=stored), body)
+
+    async def _estimated(self, turn: Turn) -> Answer:
+        """Answer `count_tokens` where no upstream does."""
+        body = count(turn)
+        stored = await self.keeper.keep(turn.end("complete"))
+        return Answer(200, [*signed_headers([JSON], turn.draft, stored=stored), ESTIMATE], body)
 
     async def _failed(self, turn: Turn, error: ReefError, response: ProviderResponse | None) -> Answer:
         stored = await self.keeper.keep(turn.end("failed", error))

@@ -29,6 +29,7 @@ class Stream:
         self._keeper = keeper
         self._unpack = unpack
         self._tail = StreamTail(turn.codec)
+        self._translator = turn.crossing.translator() if turn.crossing else None
 
     async def pump(self, begin: Begin, write: Write) -> None:
         """Write the whole stream, after `begin()`.
@@ -51,11 +52,13 @@ class Stream:
 
     async def _through(self, body: AsyncIterator[bytes], write: Write) -> ReefError | None:
         """Pass on all that comes before the terminal event; return what broke the stream, if anything did."""
-        turn, tail, unpack = self._turn, self._tail, self._unpack
+        turn, tail, unpack, translator = self._turn, self._tail, self._unpack, self._translator
         try:
             async for chunk in body:
                 plain = unpack(chunk) if unpack else chunk
                 turn.take(plain)
+                if translator:
+                    plain = translator.feed(plain)
                 if out := tail.feed(plain):
                     await write(out)
                 if tail.finished:
@@ -64,7 +67,8 @@ class Stream:
             return error
         except BROKEN as error:
             return UpstreamFailed(f"the upstream's stream cannot be unpacked: {error}")
-        if out := tail.end():
+        last = tail.feed(translator.end()) if translator else b""
+        if out := last + tail.end():
             await write(out)
         if tail.finished or tail.reasoned or tail.errored:
             return None
@@ -91,10 +95,12 @@ class Stream:
         return True
 
     async def _trailing(self, body: AsyncIterator[bytes], write: Write) -> None:
-        """Pass on what follows the terminal event, for a little while."""
+        """Pass on what follows the terminal event, for a little while. Over a bridge nothing does."""
         try:
             async with asyncio.timeout(_TRAILING_S):
                 async for chunk in body:
+                    if self._translator:
+                        continue
                     await write(self._unpack(chunk) if self._unpack else chunk)
         except (TimeoutError, UpstreamFailed, TimedOut, *BROKEN):
             return

@@ -6,6 +6,7 @@ from time import perf_counter
 from daemon.records.draft import Draft, RecordStatus
 from daemon.serving.call import Call
 from daemon.serving.conversation import answer_key
+from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.codec import Codec
 from daemon.wire.facts import RequestFacts
 from reef.errors import ReefError
@@ -23,6 +24,8 @@ class Turn:
     began: float = field(default_factory=perf_counter)
     sent: float = 0.0
     arrived: list[bytes] = field(default_factory=list)
+    crossing: Crossing | None = None
+    """The bridge it goes over, where the upstream lacks its dialect."""
 
     def take(self, chunk: bytes) -> None:
         """Keep a piece of the answer."""
@@ -41,7 +44,8 @@ class Turn:
         if error is not None:
             draft.error_type, draft.error_message = error.type, error.message
         if self.opens and status == "complete":
-            response = self.codec.parse(draft.response, stream=draft.stream).response
+            reader = self.crossing or self.codec
+            response = reader.parse(draft.response, stream=draft.stream).response
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
                 draft.conversation = answer_key(self.facts.messages, answer)

@@ -143,9 +143,9 @@ def test_an_upstream_that_is_not_there(dialect: Dialect) -> None:
             assert answer.headers["x-reef-agent-record-id"] == lonely.records.drafts[0].id
 
 
-def test_a_dialect_that_no_upstream_speaks_is_501(stub: StubProvider) -> None:
-    chat = UpstreamSection(name="main", base_url=stub.url, api=("chat",))
-    with house([chat]) as narrow:
+def test_a_dialect_to_which_no_bridge_leads_is_501(stub: StubProvider) -> None:
+    mute = UpstreamSection(name="main", base_url=stub.url, api=())
+    with house([mute]) as narrow:
         answer = httpx.post(f"{narrow.url}/v1/messages", json=body_of("messages"))
         assert answer.status_code == 501
         assert answer.json()["type"] == "error"

@@ -113,9 +113,14 @@ def test_our_own_address_is_refused_even_while_nothing_listens(
 
 def test_the_router_names_what_there_is() -> None:
     chat = UpstreamSection(name="main", base_url="http://h.example", api=("chat",))
-    router = Router([HttpUpstream(chat, {})])
-    with pytest.raises(Unsupported, match=r"`messages`; there is: `main` \(http\)"):
-        router.pick("messages")
+    mute = chat.model_copy(update={"name": "mute", "api": ()})
+    with pytest.raises(Unsupported, match=r"`messages`; there is: `mute` \(http\)"):
+        Router([HttpUpstream(mute, {})]).pick("messages")
+    router = Router([HttpUpstream(section, {}) for section in (mute, chat)])
+    assert router.pick("messages").name == "main"
+    speaker = chat.model_copy(update={"name": "speaker", "api": ("messages",)})
+    both = Router([HttpUpstream(section, {}) for section in (chat, speaker)])
+    assert [both.pick(dialect).name for dialect in ("chat", "messages")] == ["main", "speaker"]
     with pytest.raises(Unsupported, match="names a model"):
         router.own()
     named = Router([HttpUpstream(chat.model_copy(update={"model": m, "name": m}), {}) for m in ("a", "b")])

@@ -1,0 +1,127 @@
+"""Puts a stream in order: one block after another, as two of the dialects want it.
+
+Calls whose pieces arrive interleaved wait for the one before; text in a row is one block.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from daemon.wire.bridge.events import Begin, CallDelta, CallEnd, CallStart, Event, TextDelta, ThinkingDelta
+from daemon.wire.bridge.names import Known, Names
+from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.bridge.reading import unwrapped
+from daemon.wire.values import load_object
+
+
+@dataclass(slots=True)
+class Block:
+    """A piece of the answer. `whole` is its text (of a call: the arguments) as far as it came, `sent` how
+    much of that was written. `number` counts calls only; `call_id` and `tool` are the client's."""
+
+    kind: Literal["text", "thinking", "call"]
+    index: int = 0
+    number: int = 0
+    call_id: str = ""
+    tool: Known = field(default_factory=lambda: Known(""))
+    whole: str = ""
+    sent: int = 0
+    over: bool = False
+
+
+class Writer(Protocol):
+    """Says a stream in one dialect. Blocks are opened, grow and are closed one after another."""
+
+    def begin(self, begin: Begin) -> bytes: ...
+
+    def open(self, block: Block) -> bytes: ...
+
+    def delta(self, block: Block, text: str) -> bytes: ...
+
+    def close(self, block: Block, text: str) -> bytes:
+        """`text` is all of it; of a free-form tool's call what was inside of the object."""
+
+    def finish(self, stop: Stop, sequence: str | None, usage: Usage) -> bytes:
+        """The end of it all, the terminal event last."""
+
+
+class Blocks:
+    """Sorts the events of an answer's content and has them written."""
+
+    def __init__(self, writer: Writer, names: Names) -> None:
+        self._writer = writer
+        self._names = names
+        self._queue: deque[Block] = deque()
+        self._calls: dict[int, Block] = {}
+        self._made = 0
+        self._open = False
+
+    @property
+    def called(self) -> bool:
+        """Whether a tool was called."""
+        return bool(self._calls)
+
+    def take(self, event: Event) -> bytes:
+        match event:
+            case TextDelta():
+                self._grow("text", event.text)
+            case ThinkingDelta():
+                self._grow("thinking", event.text)
+            case CallStart():
+                number = len(self._calls)
+                identity = self._names.call_id(event.id, number)
+                tool = self._names.restored(event.name)
+                self._calls[event.key] = self._add(Block("call", 0, number, identity, tool))
+            case CallDelta() if (call := self._calls.get(event.key)) and not call.over:
+                call.whole += event.arguments
+            case CallEnd() if call := self._calls.get(event.key):
+                call.over = True
+            case _:
+                pass
+        return self._advance()
+
+    def flush(self) -> bytes:
+        """Nothing more comes: write and close all there is."""
+        for block in self._queue:
+            block.over = True
+        return self._advance()
+
+    def _grow(self, kind: Literal["text", "thinking"], text: str) -> None:
+        last = self._queue[-1] if self._queue else None
+        if text:
+            block = last if last and last.kind == kind and not last.over else self._add(Block(kind))
+            block.whole += text
+
+    def _add(self, block: Block) -> Block:
+        block.index = self._made
+        self._made += 1
+        self._queue.append(block)
+        return block
+
+    def _advance(self) -> bytes:
+        said = b""
+        while self._queue:
+            block = self._queue[0]
+            if not self._open:
+                said += self._writer.open(block)
+                self._open = True
+            over = block.over or (len(self._queue) > 1 and _is_whole(block))
+            text = block.whole
+            if block.tool.custom:
+                text = unwrapped(block.whole) if over else ""
+            if len(text) > block.sent:
+                said += self._writer.delta(block, text[block.sent :])
+                block.sent = len(text)
+            if not over:
+                break
+            block.over = True
+            said += self._writer.close(block, text)
+            self._open = False
+            self._queue.popleft()
+        return said
+
+
+def _is_whole(block: Block) -> bool:
+    """Whether a block that is followed by another can be closed. Nothing says so of a chat's calls but their
+    arguments, once they are an object."""
+    return block.kind != "call" or load_object(block.whole.encode(errors="replace")) is not None

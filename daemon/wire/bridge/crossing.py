@@ -1,0 +1,158 @@
+"""One exchange over a bridge: the request as the upstream gets it, and its answer as the client does."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from daemon.wire.bridge import (
+    chat,
+    chat_answer,
+    messages,
+    messages_answer,
+    responses,
+    responses_answer,
+)
+from daemon.wire.bridge.dropped import Dropped
+from daemon.wire.bridge.names import Names
+from daemon.wire.bridge.neutral import Answer, Request, Usage
+from daemon.wire.bridge.translator import Translator
+from daemon.wire.codec import codec_for
+from daemon.wire.values import Json, dump, load_object, mapping, string, strings
+from reef.errors import UpstreamFailed
+from reef.runtime import Dialect, Header, Parsed
+
+_TO_REQUEST: dict[Dialect, Callable[[Json], Request]] = {
+    "chat": chat.to_neutral_request,
+    "messages": messages.to_neutral_request,
+    "responses": responses.to_neutral_request,
+}
+_FROM_REQUEST: dict[Dialect, Callable[[Request], tuple[Json, Dropped]]] = {
+    "chat": chat.from_neutral_request,
+    "messages": messages.from_neutral_request,
+    "responses": responses.from_neutral_request,
+}
+_TO_ANSWER: dict[Dialect, Callable[[Json], Answer]] = {
+    "chat": chat_answer.to_neutral_answer,
+    "messages": messages_answer.to_neutral_answer,
+    "responses": responses_answer.to_neutral_answer,
+}
+_FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
+    "chat": chat_answer.from_neutral_answer,
+    "messages": messages_answer.from_neutral_answer,
+    "responses": responses_answer.from_neutral_answer,
+}
+_FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
+_SAYS: dict[Dialect, str] = {"chat": "choices", "messages": "content", "responses": "output"}
+"""The key that an answer has and an error has not."""
+
+_ORDER: dict[Dialect, tuple[Dialect, ...]] = {
+    "chat": ("responses", "messages"),
+    "messages": ("responses", "chat"),
+    "responses": ("chat", "messages"),
+}
+
+
+def bridged_to(dialect: Dialect, speaks: Callable[[Dialect], bool]) -> Dialect | None:
+    """The dialect to say a request in where its own is not spoken; None where there is no bridge."""
+    return next((other for other in _ORDER[dialect] if speaks(other)), None)
+
+
+class Crossing:
+    """Belongs to one exchange. The same payload, receipt and bytes give the same answer again: a record needs
+    to keep nothing but what was received.
+
+    Raises:
+        Invalid: the request leans on what only its own provider could know.
+
+    Attributes:
+        upstream: the dialect on the far side.
+        dropped: the fields of the request that have no counterpart there.
+    """
+
+    def __init__(self, client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> None:
+        self.upstream = upstream
+        self._client = client
+        self._request = _TO_REQUEST[client](payload)
+        self._names = Names(receipt, self._request.tools)
+        self._body, lost = _FROM_REQUEST[upstream](self._request)
+        self.dropped = (*self._request.dropped, *lost.paths(_FIELDS[client]))
+
+    @property
+    def path(self) -> str:
+        """Where the request goes, after `/v1`."""
+        return codec_for(self.upstream).path
+
+    @property
+    def body(self) -> bytes:
+        """The request in the upstream's dialect."""
+        return dump(self._body)
+
+    def headers(self, headers: Sequence[Header]) -> list[Header]:
+        """The client's headers without those that speak of its own dialect."""
+        return [pair for pair in headers if not pair[0].startswith(("anthropic-", "openai-"))]
+
+    def translator(self) -> Translator:
+        wanted = self._request.usage_wanted
+        return Translator(self.upstream, self._client, self._names, usage_wanted=wanted)
+
+    def answer(self, body: bytes) -> bytes:
+        """A buffered answer in the client's dialect.
+
+        Raises:
+            UpstreamFailed: it cannot be read as the upstream's dialect.
+        """
+        response = load_object(body)
+        if response is None or _SAYS[self.upstream] not in response:
+            raise UpstreamFailed(
+                f"the upstream answered with what is not the dialect `{self.upstream}`",
+                hint="check base_url and api of the upstream",
+            )
+        return dump(_FROM_ANSWER[self._client](_TO_ANSWER[self.upstream](response), self._names))
+
+    def error(self, body: bytes, status: int) -> bytes:
+        """An upstream's error in the client's dialect."""
+        payload = load_object(body) or {}
+        error = payload.get("error")
+        said = string(mapping(error).get("message")) or string(error) or string(payload.get("message"))
+        said = said or body[:300].decode(errors="replace").strip() or f"the upstream answered {status}"
+        return codec_for(self._client).error_body(UpstreamFailed(said), status)
+
+    def parse(self, body: bytes, *, stream: bool) -> Parsed:
+        """Read what the upstream sent as the client got it (see `Codec.parse`). An error stays as it is."""
+        codec = codec_for(self._client)
+        if stream:
+            translator = self.translator()
+            said = translator.feed(body) + translator.end()
+            return self._completed(codec.parse(said, stream=True), translator.usage, body, stream=True)
+        response = load_object(body)
+        if response is None or _SAYS[self.upstream] not in response:
+            return Parsed(response)
+        usage = _TO_ANSWER[self.upstream](response).usage
+        return self._completed(codec.parse(self.answer(body), stream=False), usage, body, stream=False)
+
+    def _completed(self, parsed: Parsed, usage: Usage, body: bytes, *, stream: bool) -> Parsed:
+        """With the usage as the upstream reported it, and the names that only the upstream knows."""
+        own = codec_for(self.upstream).parse(body, stream=stream)
+        counts: dict[str, Any] = {
+            "input_tokens": None if usage.input is None else parsed.input_tokens,
+            "output_tokens": None if usage.output is None else parsed.output_tokens,
+            "cached_tokens": None if usage.cached is None else parsed.cached_tokens,
+        }
+        if parsed.input_tokens is None:  # a stream of which the client wanted no usage
+            counts = {
+                "input_tokens": usage.input,
+                "output_tokens": usage.output,
+                "cached_tokens": usage.cached,
+            }
+        return replace(parsed, aliases=strings(*parsed.aliases, *own.aliases), **counts)
+
+
+def read_answer(
+    dialect: Dialect, body: bytes, *, stream: bool, bridged: Dialect | None, request: bytes, receipt: str
+) -> Parsed:
+    """Read a record's answer in its client's dialect. `bridged` is the dialect of `body` where that is
+    another one, `request` what the client sent."""
+    if bridged is None:
+        return codec_for(dialect).parse(body, stream=stream)
+    crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
+    return crossing.parse(body, stream=stream)
