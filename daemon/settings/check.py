@@ -3,7 +3,7 @@
 import difflib
 from urllib.parse import urlsplit
 
-from daemon.settings.model import Settings
+from daemon.settings.model import Settings, UpstreamSection
 from daemon.settings.where import Where
 from reef.home import is_loopback
 
@@ -38,6 +38,7 @@ def _check_upstreams(settings: Settings, where: Where) -> None:
                 hint="give each its own name",
             )
         seen.add(upstream.name)
+        _check_key(upstream, index, where)
         address = urlsplit(upstream.base_url)
         if address.scheme not in ("http", "https") or not address.hostname:
             raise where.error(
@@ -45,6 +46,22 @@ def _check_upstreams(settings: Settings, where: Where) -> None:
                 f"`{upstream.base_url}` is no http address",
                 hint='write it like "http://127.0.0.1:11434" or "https://api.openai.com/v1"',
             )
+
+
+def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:
+    sources = [name for name in ("api_key_env", "api_key_file") if getattr(upstream, name) is not None]
+    if upstream.auth == "passthrough" and sources:
+        raise where.error(
+            ("upstream", index, sources[0]),
+            f'`auth = "passthrough"` sends the client\'s own credentials, and `{sources[0]}` another key',
+            hint="leave one of them out",
+        )
+    if len(sources) > 1:
+        raise where.error(
+            ("upstream", index, sources[1]),
+            f"`{sources[0]}` and `{sources[1]}` each name a key",
+            hint="leave one of them out",
+        )
 
 
 def _check_scenarios(settings: Settings, where: Where) -> None:
