@@ -52,7 +52,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     settings = start.loaded.settings
     home = start.home
     choice = await choose(settings, _environment(settings))
-    router = Router(runtimes_of(choice, settings, home.logs))
+    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams)
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)

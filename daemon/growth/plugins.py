@@ -14,6 +14,7 @@ from daemon.harness.adapters import adapter
 from daemon.harness.mutations import apply
 from daemon.settings.load import Loaded
 from daemon.settings.model import RecipeSection
+from daemon.settings.resolve import only_passthrough
 from reef.errors import ConfigError, ReefError
 from reef.recipe import Recipe
 from reef.tree import HarnessTree, Mutation
@@ -64,8 +65,7 @@ def check_recipes(loaded: Loaded) -> None:
         ConfigError: a mistake in a task file or a seed, an adapter or a gate policy that is not there.
     """
     for name, section in loaded.settings.recipe.items():
-        if section.tasks is not None:
-            load_tasks(section.tasks)
+        _refuse_passthrough(loaded, name, section)
         for key, look in (
             (("adapter",), lambda section=section: adapter(section.adapter)),
             (("gate", "policy"), lambda section=section: load_policy(section.gate)),
@@ -75,6 +75,20 @@ def check_recipes(loaded: Loaded) -> None:
                 look()
             except ReefError as error:
                 raise loaded.where.error(("recipe", name, *key), error.message, hint=error.hint) from error
+
+
+def _refuse_passthrough(loaded: Loaded, name: str, section: RecipeSection) -> None:
+    """Growth needs a key of its own: a recipe that calls a model must find an upstream that has one."""
+    tasks = load_tasks(section.tasks) if section.tasks is not None else ()
+    recipe = make_recipe(section.use, section.options())
+    if recipe.surface == "none" or not (tasks or recipe.needs_model()):
+        return
+    if (upstream := only_passthrough(loaded.settings, section.model)) is not None:
+        raise loaded.where.error(
+            ("recipe", name),
+            f"recipe `{name}` calls a model, and upstream `{upstream.name}` takes only its clients' own keys",
+            hint="add an [[upstream]] with api_key_env and a model for it to ask",
+        )
 
 
 def seed_tree(section: RecipeSection) -> HarnessTree:

@@ -26,7 +26,8 @@ class Guard:
     """Refuses a request whose Host is not ours (400) or that brings no valid token (401).
 
     `tokens` empty means that no token is asked for. The credential is looked for in `x-reef-token`,
-    then `authorization`, then `x-api-key`.
+    then `authorization`, then `x-api-key`. A token of ours goes no further than this, wherever it stands:
+    what the client shows there otherwise is for a provider.
     """
 
     def __init__(self, app: App, *, tokens: Collection[str], hosts: Collection[str]) -> None:
@@ -42,7 +43,14 @@ class Guard:
         if problem := self._problem(headers):
             await _refuse(scope, send, problem)
             return
-        await self._app(scope, receive, send)
+        await self._app(self._without_token(scope), receive, send)
+
+    def _without_token(self, scope: Scope) -> Scope:
+        kept = [(name, value) for name, value in scope["headers"] if not self._is_ours(name, value)]
+        return {**scope, "headers": kept} if len(kept) < len(scope["headers"]) else scope
+
+    def _is_ours(self, name: bytes, value: bytes) -> bool:
+        return name in _PLACES and self._valid(_credential({name: value}))
 
     def _problem(self, headers: dict[bytes, bytes]) -> ReefError | None:
         host = headers.get(b"host", b"").decode("latin-1")
@@ -71,6 +79,9 @@ class Guard:
     def _valid(self, given: bytes) -> bool:
         matches: Iterable[bool] = [hmac.compare_digest(given, token) for token in self._tokens]
         return any(matches)
+
+
+_PLACES = (b"x-reef-token", b"authorization", b"x-api-key")
 
 
 def _credential(headers: dict[bytes, bytes]) -> bytes:

@@ -8,12 +8,15 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 
 from daemon.records.bodies import store_body
 from daemon.records.draft import Draft
+from daemon.records.kinds import kind_of
+from daemon.records.retries import message_hash, supersede
 from daemon.store.codec import dump
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.bridge.crossing import read_answer
+from daemon.wire.codec import codec_for
 from daemon.wire.scrub import mask
-from reef.errors import NotFound
+from reef.errors import Invalid, NotFound
 from reef.ids import rfc3339
 from reef.runtime import Price
 
@@ -50,7 +53,7 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns.
+        """Store one exchange; durable when this returns. A turn that was none gets its right `kind` here.
 
         Raises:
             Unavailable: the store cannot be written.
@@ -68,6 +71,7 @@ class RecordBook:
         return await self._store.read(lambda connection: connection.execute(query).scalar())
 
     def _insert(self, connection: Connection, draft: Draft) -> None:
+        messages = _recognise(draft) if draft.kind == "turn" else None
         parsed = read_answer(
             draft.dialect,
             draft.response,
@@ -122,8 +126,11 @@ class RecordBook:
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
                 "response_pieces": store_body(connection, response),
+                "message_hash": messages,
             },
         )
+        if messages is not None and draft.status == "complete":
+            supersede(connection, draft, messages)
         names = {*draft.aliases, *parsed.aliases} - {draft.id}
         if draft.upstream_request_id:
             names.add(draft.upstream_request_id)
@@ -140,6 +147,19 @@ class RecordBook:
         """A JSON value without credential-shaped literals, and how many there were."""
         text, hits = self._masked(dumps(value))
         return loads(text) if hits else value, hits
+
+
+def _recognise(draft: Draft) -> bytes | None:
+    """Give the draft its right kind; for a turn, return the hash of its messages.
+
+    What cannot be read is a turn without one.
+    """
+    try:
+        facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
+        draft.kind = kind_of(facts)
+        return message_hash(facts.payload) if draft.kind == "turn" else None
+    except (Invalid, RecursionError):
+        return None
 
 
 _TAKE_SEQUENCE = (

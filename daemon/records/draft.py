@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
+from daemon.wire.facts import RequestFacts
 from reef.runtime import Dialect
 
 RecordKind = Literal["turn", "title", "compaction", "count_tokens", "episode"]
@@ -25,6 +26,8 @@ class Draft:
     kind: RecordKind = "turn"
     status: RecordStatus = "complete"
     request: bytes = b""
+    facts: RequestFacts | None = None
+    """What `request` says, where it was read already."""
     forwarded: bytes | None = None
     """None: what was received was forwarded."""
     bridged: Dialect | None = None
@@ -35,6 +38,8 @@ class Draft:
     run: str | None = None
     session: str | None = None
     conversation: str | None = None
+    opens: bool = False
+    """Its conversation begins here: it is named for what was said, which others may have said too."""
     tags: Mapping[str, str] = field(default_factory=dict)
     release_id: str | None = None
     content_id: str | None = None

@@ -3,16 +3,18 @@
 import asyncio
 from collections.abc import Sequence
 
+from daemon.settings.model import UpstreamSection
 from daemon.wire.bridge.crossing import bridged_to
 from reef.errors import Unsupported
 from reef.runtime import Dialect, Runtime, RuntimeState
 
 
 class Router:
-    """The daemon's runtimes, the most wanted first."""
+    """The daemon's runtimes, the most wanted first. `sections` configure those of them that are upstreams."""
 
-    def __init__(self, runtimes: Sequence[Runtime]) -> None:
+    def __init__(self, runtimes: Sequence[Runtime], sections: Sequence[UpstreamSection] = ()) -> None:
         self.runtimes = tuple(runtimes)
+        self._sections = {section.name: section for section in sections}
 
     def pick(self, dialect: Dialect, model: str | None = None) -> Runtime:
         """The runtime for a request: of those that speak the dialect the one that is configured for `model`,
@@ -34,22 +36,27 @@ class Router:
 
     def own(self, model: str | None = None) -> Runtime:
         """The runtime that Reef itself asks: the one configured for `model`, else the first with a model,
-        else (when `model` is given) the first.
+        else (when `model` is given) the first. Never one that takes its clients' own keys: Reef has none.
 
         Raises:
             Unsupported: none names a model.
         """
-        named = [runtime for runtime in self.runtimes if runtime.model]
+        keyed = [runtime for runtime in self.runtimes if not self._passthrough(runtime)]
+        named = [runtime for runtime in keyed if runtime.model]
         for runtime in named:
             if runtime.model == model:
                 return runtime
-        able = named or (self.runtimes if model else ())
+        able = named or (keyed if model else ())
         if able:
             return able[0]
         raise Unsupported(
             "no upstream names a model for Reef's own calls",
             hint='set model = "..." in an [[upstream]], or start with --model NAME',
         )
+
+    def _passthrough(self, runtime: Runtime) -> bool:
+        section = self._sections.get(runtime.name)
+        return section is not None and section.auth == "passthrough"
 
     async def models(self) -> list[tuple[Runtime, str]]:
         """Every model with the runtime that offers it; of equal names the first."""

@@ -11,10 +11,11 @@ import orjson
 from yarl import URL
 
 from daemon.runtimes.failures import explain
+from daemon.runtimes.keys import key_of
 from daemon.settings.model import UpstreamSection
-from daemon.wire.headers import for_upstream
+from daemon.wire.headers import CREDENTIALS, for_upstream
 from reef._url import http_address
-from reef.errors import ConfigError, Invalid
+from reef.errors import ConfigError, Invalid, Unauthorized
 from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
@@ -50,7 +51,7 @@ class HttpUpstream:
     `reuse` False opens a connection for each request: for a server that closes them without a word.
 
     Raises:
-        ConfigError: the address is none, or its `api_key_env` names a variable that is not set.
+        ConfigError: the address is none, or its key is not where the section says.
     """
 
     kind: RuntimeKind = "http"
@@ -61,8 +62,9 @@ class HttpUpstream:
         self.base_url = full_base(section.base_url)
         self.price = Price(section.price.input, section.price.output) if section.price else None
         self._dialects = section.dialects()
-        self._key = _key(section, environ)
+        self._key = key_of(section, environ)
         self._variable = section.api_key_env
+        self._passthrough = section.auth == "passthrough"
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
         )
@@ -92,6 +94,12 @@ class HttpUpstream:
             )
 
     async def send(self, request: ProviderRequest) -> ProviderResponse:
+        """See `reef.runtime.Runtime`. Raises Unauthorized too: the request lacks the key it has to bring."""
+        if self._passthrough and not any(name in CREDENTIALS for name, _ in request.headers):
+            raise Unauthorized(
+                f"upstream `{self.name}` takes the client's own key, and the request brings none",
+                hint="send Reef's token as x-reef-token, and the provider's key the usual way",
+            )
         session = self._session
         if session is None:
             await self.start()
@@ -129,7 +137,7 @@ class HttpUpstream:
         except (aiohttp.ClientError, OSError) as error:
             self._trouble = explain(error, self.name, self.base_url).message
             return own
-        refused = answer.status in (401, 403)
+        refused = answer.status in (401, 403) and not self._passthrough
         self._trouble = f"{self.name} at {self.base_url} {self._wanted_key()}" if refused else ""
         return list(dict.fromkeys(own + model_ids(payload)))
 
@@ -155,7 +163,7 @@ class HttpUpstream:
             raise explain(error, self.name, self.base_url) from error
 
     def _headers(self, request: ProviderRequest) -> list[Header]:
-        headers = for_upstream(request.headers)
+        headers = for_upstream(request.headers, credentials=self._passthrough)
         headers.append(("accept-encoding", "identity"))
         names = {name for name, _ in headers}
         if request.body and "content-type" not in names:
@@ -181,17 +189,6 @@ def model_ids(payload: object) -> list[str]:
 def _payload(body: bytes) -> bytes | BytesIO | None:
     """The client library writes large bytes in one go, and files piece by piece."""
     return BytesIO(body) if len(body) > 2**20 else body or None
-
-
-def _key(section: UpstreamSection, environ: Mapping[str, str]) -> str | None:
-    if section.api_key_env is None:
-        return None
-    if not (key := environ.get(section.api_key_env, "").strip()):
-        raise ConfigError(
-            f"upstream `{section.name}` takes its key from {section.api_key_env}, which is not set",
-            hint=f"export {section.api_key_env}=..., or leave out api_key_env if it needs no key",
-        )
-    return key
 
 
 def _proxy(base_url: str) -> str | None:

@@ -71,6 +71,7 @@ class Exchange:
         draft = _draft(call, served, runtime)
         draft.forwarded = None if body == call.body else body
         draft.model = facts.model or runtime.model
+        draft.facts = facts
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
         turn = Turn(call, draft, codec, facts, opens, began)

@@ -49,5 +49,6 @@ class Turn:
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
                 draft.conversation = answer_key(self.facts.messages, answer)
+                draft.opens = True
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft

@@ -2,7 +2,7 @@
 
 import difflib
 
-from daemon.settings.model import Settings
+from daemon.settings.model import Settings, UpstreamSection
 from daemon.settings.where import Where
 from reef._url import http_address
 from reef.errors import Invalid
@@ -39,11 +39,28 @@ def _check_upstreams(settings: Settings, where: Where) -> None:
                 hint="give each its own name",
             )
         seen.add(upstream.name)
+        _check_key(upstream, index, where)
         try:
             http_address(upstream.base_url.strip())
         except Invalid as error:
             at = ("upstream", index, "base_url")
             raise where.error(at, error.message, hint=error.hint) from error
+
+
+def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:
+    sources = [name for name in ("api_key_env", "api_key_file") if getattr(upstream, name) is not None]
+    if upstream.auth == "passthrough" and sources:
+        raise where.error(
+            ("upstream", index, sources[0]),
+            f'`auth = "passthrough"` sends the client\'s own credentials, and `{sources[0]}` another key',
+            hint="leave one of them out",
+        )
+    if len(sources) > 1:
+        raise where.error(
+            ("upstream", index, sources[1]),
+            f"`{sources[0]}` and `{sources[1]}` each name a key",
+            hint="leave one of them out",
+        )
 
 
 def _check_scenarios(settings: Settings, where: Where) -> None:

@@ -149,8 +149,16 @@ def _with_paths(settings: Settings, file: Path | None, origins: Mapping[KeyPath,
     reef = settings.reef.model_copy(
         update={"model_path": resolved(settings.reef.model_path, ("reef", "model_path"))}
     )
+    upstreams = tuple(
+        upstream.model_copy(
+            update={"api_key_file": resolved(upstream.api_key_file, ("upstream", index, "api_key_file"))}
+        )
+        for index, upstream in enumerate(settings.upstream)
+    )
     recipes = {
         name: recipe.model_copy(update={"tasks": resolved(recipe.tasks, ("recipe", name, "tasks"))})
         for name, recipe in settings.recipe.items()
     }
-    return settings.model_copy(update={"reef": reef, "recipe": recipes, "source": file})
+    return settings.model_copy(
+        update={"reef": reef, "upstream": upstreams, "recipe": recipes, "source": file}
+    )

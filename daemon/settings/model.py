@@ -46,6 +46,9 @@ class UpstreamSection(Section):
     base_url: str
     model: str | None = None
     api_key_env: str | None = None
+    api_key_file: Path | None = None
+    auth: Literal["key", "passthrough"] = "key"
+    """`passthrough`: the client's own credentials go to the provider."""
     api: tuple[Literal["chat", "messages", "responses", "openai", "anthropic"], ...] | None = None
     price: PriceSection | None = None
     connect_timeout_s: float = Field(10.0, gt=0)

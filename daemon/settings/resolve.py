@@ -1,9 +1,9 @@
-"""Which recipe a scenario gets."""
+"""Which recipe a scenario gets, and which upstreams that recipe may ask."""
 
 from fnmatch import fnmatchcase
 
 from daemon.settings.check import BUILT_IN
-from daemon.settings.model import RecipeSection, Settings
+from daemon.settings.model import RecipeSection, Settings, UpstreamSection
 
 UNCONFIGURED = "harness_evolve"
 """The recipe of every scenario where there is no configuration file. It costs nothing: no model is asked."""
@@ -24,6 +24,15 @@ def recipe_for(settings: Settings, scenario: str) -> tuple[str, RecipeSection]:
             {"use": UNCONFIGURED, "proposers": ["feedback", "demonstrations"]}
         )
     return BUILT_IN, settings.recipe.get(BUILT_IN) or RecipeSection(use=BUILT_IN)
+
+
+def only_passthrough(settings: Settings, model: str | None) -> UpstreamSection | None:
+    """The upstream whose clients' keys a recipe would need, asking for `model`; None where it needs none."""
+    named = [upstream for upstream in settings.upstream if model and upstream.model == model]
+    asked = named or settings.upstream
+    if not asked or (not named and settings.reef.model_path is not None):
+        return None
+    return asked[0] if all(upstream.auth == "passthrough" for upstream in asked) else None
 
 
 def is_unconfigured(settings: Settings) -> bool:

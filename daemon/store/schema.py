@@ -78,11 +78,13 @@ records = Table(
     Column("request_pieces", LargeBinary, doc="16-byte piece hashes, one after another"),
     Column("forwarded_pieces", LargeBinary, doc="null: what was received was forwarded"),
     Column("response_pieces", LargeBinary),
+    Column("message_hash", LargeBinary, doc="of the messages that were asked: a retry has the same"),
     Index("records_by_sequence", "scenario", "sequence", unique=True),
     Index("records_by_time", "scenario", "created_at"),
     Index("records_by_run", "scenario", "run"),
     Index("records_by_session", "scenario", "session"),
     Index("records_by_conversation", "scenario", "conversation"),
+    Index("records_by_messages", "scenario", "message_hash"),
 )
 
 pieces = Table(

@@ -17,14 +17,19 @@ HOP_BY_HOP = frozenset(
         "upgrade",
     }
 )
-_SECRET = frozenset({"authorization", "x-api-key", "cookie"})
+CREDENTIALS = frozenset({"authorization", "x-api-key"})
+_SECRET = CREDENTIALS | {"cookie"}
 _REQUEST = HOP_BY_HOP | _SECRET | {"host", "content-length", "content-encoding", "accept-encoding", "expect"}
 _RESPONSE = HOP_BY_HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
 
 
-def for_upstream(headers: Iterable[Header]) -> list[Header]:
-    """A request's headers without what belongs to the connection, to its client's account or to Reef."""
-    return [pair for pair in headers if pair[0] not in _REQUEST and not pair[0].startswith("x-reef-")]
+def for_upstream(headers: Iterable[Header], *, credentials: bool = False) -> list[Header]:
+    """A request's headers without what belongs to the connection, to its client's account or to Reef.
+
+    `credentials` keeps those that the client shows a provider.
+    """
+    dropped = _REQUEST - CREDENTIALS if credentials else _REQUEST
+    return [pair for pair in headers if pair[0] not in dropped and not pair[0].startswith("x-reef-")]
 
 
 def for_client(headers: Iterable[Header]) -> list[Header]:

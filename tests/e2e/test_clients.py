@@ -206,8 +206,8 @@ def test_a_base_url_names_scenario_and_run(here: Terminal, stub: StubProvider) -
     assert record(here, whole.headers["x-reef-agent-record-id"])["scenario"] == "shop"
 
     with openai.OpenAI(base_url=f"{here.url}/s/shop/r/run-7/v1", api_key=here.token) as gpt:
-        for _ in range(2):
-            gpt.chat.completions.create(model="m", messages=CHAT)
+        for text in ("one", "two"):
+            gpt.chat.completions.create(model="m", messages=[{"role": "user", "content": text}])
     with anthropic.Anthropic(base_url=f"{here.url}/s/shop/r/run-7", api_key=here.token) as claude:
         claude.messages.create(model="m", max_tokens=9, messages=CHAT)
     told = here.reef("report", "run:run-7", "--score", "1", "-s", "shop", "--json").json

@@ -141,7 +141,7 @@ def test_a_record_is_found_by_every_name_it_has(desk: Desk) -> None:
 @pytest.mark.parametrize("name", [RUN, SESSION])
 def test_a_run_means_its_finished_turns(desk: Desk, name: str) -> None:
     place = {"run": "r1", "session": "s1"}
-    turns = [desk.record(**place) for _ in range(2)]
+    turns = [desk.record(f"Question {n}?", **place) for n in range(2)]
     desk.record(**place, kind="title")
     desk.record(**place, status="aborted")
     desk.record(run="r2", session="s2")

@@ -4,12 +4,13 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from daemon.runtimes.upstream import HttpUpstream, full_base
 from daemon.settings.model import UpstreamSection
-from reef.errors import ConfigError, ReefError, TimedOut, UpstreamFailed
+from reef.errors import ConfigError, ReefError, TimedOut, Unauthorized, UpstreamFailed
 from reef.runtime import Dialect, ProviderRequest
 from tests.stub_provider import Fault, StubProvider
 
@@ -86,6 +87,34 @@ def test_a_key_that_is_not_set_is_named() -> None:
     for name in ("MISSING", "EMPTY"):
         with pytest.raises(ConfigError, match=f"{name}, which is not set"):
             upstream("http://h", api_key_env=name)
+
+
+def test_a_key_from_a_file(stub: StubProvider, tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    for wrong, why in ((None, "No such file"), ("", "empty"), ("a\nb", "more than one line")):
+        if wrong is not None:
+            file.write_text(wrong)
+        with pytest.raises(ConfigError, match=why) as caught:
+            upstream(stub.url, api_key_file=file)
+        assert "`main`" in caught.value.message
+        assert caught.value.hint
+    file.write_text("sk-file\n")
+    ask(upstream(stub.url, api_key_file=file))
+    assert stub.asked[-1].headers["authorization"] == "Bearer sk-file"
+
+
+@pytest.mark.parametrize("name", ["authorization", "x-api-key"])
+def test_the_clients_own_credentials_may_go_on(stub: StubProvider, name: str) -> None:
+    runtime = upstream(stub.url, auth="passthrough")
+    ask(runtime, "messages", ((name, "Bearer own"), ("cookie", "c"), ("x-reef-token", "t")))
+    headers = stub.asked[-1].headers
+    assert headers[name] == "Bearer own"
+    assert not {"authorization", "x-api-key", "cookie", "x-reef-token"} - {name} & set(headers)
+    count = len(stub.asked)
+    with pytest.raises(Unauthorized, match="brings none") as caught:
+        ask(runtime, "messages")
+    assert "x-reef-token" in caught.value.hint
+    assert len(stub.asked) == count
 
 
 def test_dialects_state_and_models(stub: StubProvider) -> None:

@@ -2,13 +2,14 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
+from daemon.http.auth import Guard
 from daemon.http.inference import InferenceApp
 from daemon.records.draft import Draft
 from daemon.runtimes.router import Router
@@ -86,9 +87,10 @@ def house(
     *,
     prefix: Prefix | None = None,
     on_record_failure: str = "refuse",
+    tokens: Sequence[str] = (),
     **options: object,
 ) -> Iterator[House]:
-    """Serve in front of an upstream; `options` are `InferenceApp`'s."""
+    """Serve in front of an upstream; `options` are `InferenceApp`'s. With `tokens` they are asked for."""
     sections = (
         upstream
         if isinstance(upstream, list)
@@ -105,7 +107,8 @@ def house(
         on_record_failure=on_record_failure,
         on_record=seen.append,
     )
-    app = InferenceApp(exchange, **options)
+    inference = InferenceApp(exchange, **options)
+    app = Guard(inference, tokens=tokens, hosts=[]) if tokens else inference
 
     async def whole(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "lifespan":

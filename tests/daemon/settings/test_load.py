@@ -189,6 +189,24 @@ def test_two_upstreams_of_one_name(folder: Path) -> None:
         load(folder, upstream * 2)
 
 
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ('api_key_env = "A"\napi_key_file = "f"', "reef.toml:5 .*each name a key"),
+        ('auth = "passthrough"\napi_key_file = "f"', "reef.toml:5 .*the client's own credentials"),
+        ('auth = "none"', "reef.toml:4 .*`auth` must be"),
+    ],
+)
+def test_keys_that_contradict(folder: Path, lines: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(folder, f'[[upstream]]\nname = "a"\nbase_url = "http://h"\n{lines}\n')
+
+
+def test_a_key_file_counts_from_the_files_folder(folder: Path) -> None:
+    text = '[[upstream]]\nname = "a"\nbase_url = "http://h"\napi_key_file = "key"\n'
+    assert load(folder, text).upstream[0].api_key_file == folder / "key"
+
+
 def test_yaml_mistakes_have_lines_too(folder: Path) -> None:
     with pytest.raises(ConfigError, match=r"reef.yaml:3 \[reef\]: `prot` is not a setting"):
         load(folder, "reef:\n  auth: true\n  prot: 1\n", "reef.yaml")

@@ -1,0 +1,90 @@
+"""The same messages again: the last answer that was whole counts, and the others teach nothing."""
+
+import json
+from typing import Any
+
+import pytest
+from sqlalchemy import select
+
+from daemon.records.batches import consume
+from daemon.records.retries import message_hash
+from daemon.store.schema import records
+from tests.daemon.records.desk import RECIPE, Desk
+
+
+def superseded_by(desk: Desk, receipt: str) -> str | None:
+    query = select(records.c.superseded_by).where(records.c.id == receipt)
+    return desk.store.read_now(lambda connection: connection.execute(query).scalar_one())
+
+
+@pytest.mark.parametrize("shared", [{"run": "r"}, {"session": "s"}, {"conversation": "h:1"}])
+def test_a_retry_takes_the_place_of_all_before_it(desk: Desk, shared: dict[str, str]) -> None:
+    first = desk.record(**shared)
+    cut = desk.record(status="failed", **shared)
+    second = desk.record(**shared)
+    third = desk.record(**shared)
+    assert [superseded_by(desk, each) for each in (first, cut, second, third)] == [third, third, third, None]
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        {"run": "other"},
+        {},
+        {"run": "r", "text": "Another question"},
+        {"run": "r", "status": "aborted"},
+        {"run": "r", "scenario": "other"},
+        {"run": "r", "kind": "episode"},
+        {"run": "r", "dialect": "messages"},
+    ],
+)
+def test_what_is_no_retry_of_it_leaves_it_alone(desk: Desk, again: dict[str, Any]) -> None:
+    first = desk.record(run="r")
+    desk.record(**again)
+    assert superseded_by(desk, first) is None
+
+
+def test_two_who_open_with_the_same_words_are_two(desk: Desk) -> None:
+    first = desk.record(conversation="h:1", opens=True)
+    desk.record(conversation="h:1", opens=True)
+    assert superseded_by(desk, first) is None
+
+
+def test_system_text_that_varies_is_no_difference(desk: Desk) -> None:
+    asked = [{"system": f"billing {n}", "messages": [{"role": "user", "content": "hi"}]} for n in range(2)]
+    first, second = (
+        desk.record(session="s", dialect="messages", request=json.dumps(body).encode()) for body in asked
+    )
+    assert superseded_by(desk, first) == second
+
+
+def test_what_differs_in_any_other_way_is_another_request() -> None:
+    image = [{"role": "user", "content": [{"type": "image", "source": {"data": data}}]} for data in "ab"]
+    bodies: list[dict[str, Any]] = [
+        {"messages": [image[0]]},
+        {"messages": [image[1]]},
+        {"input": "go on", "previous_response_id": "1"},
+        {"input": "go on", "previous_response_id": "2"},
+        {"input": "go on"},
+    ]
+    assert len({message_hash(body) for body in bodies}) == len(bodies)
+    assert message_hash({"messages": []}) is message_hash({}) is None
+
+
+def test_reports_on_it_teach_nothing_any_more_unless_they_did(desk: Desk) -> None:
+    first = desk.record(run="r")
+    waiting, learnt = desk.lesson(first), desk.lesson(first)
+    desk.run(desk.store.write(lambda connection: consume(connection, [learnt], RECIPE, 1)))
+    second = desk.record(run="r")
+    assert desk.verdict(waiting) == ("ineligible", "superseded")
+    assert desk.verdict(learnt)[0] == "consumed"
+    (told,) = [report for report in desk.listed() if report["agent_record_id"] == waiting]
+    assert second in told["pairs"][0]["message"]
+    assert desk.pairs(desk.lesson("run:r")) == {second: ("eligible", "waiting_for_batch")}
+
+
+def test_a_body_nested_too_deeply_to_compare_is_stored_all_the_same(desk: Desk) -> None:
+    deep = b'{"messages":[{"role":"user","content":' + b"[" * 900 + b"]" * 900 + b"}]}"
+    first = desk.record(run="r", request=deep)
+    desk.record(run="r", request=deep)
+    assert desk.lesson(first)
