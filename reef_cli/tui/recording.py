@@ -84,11 +84,12 @@ class Recording:
 
 
 def _value(body: str) -> Any:
-    """A body as JSON where it is JSON, so that the file can be read and compared."""
+    """A body as JSON where it is an object, so that the file can be read and compared."""
     try:
-        return json.loads(body)
+        value = json.loads(body)
     except ValueError:
         return body
+    return value if isinstance(value, dict) else body
 
 
 def _text(value: Any) -> str:

@@ -145,8 +145,8 @@ def test_what_is_said_twice_of_a_turn_is_one_report(daemon: Daemon) -> None:
 
 def test_a_session_is_scored_as_a_whole(daemon: Daemon) -> None:
     with daemon.client(x_reef_scenario="whole", x_reef_tag_session="s-1") as client:
-        for _ in range(2):
-            body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+        for greeting in ("hello", "hello again"):
+            body = {"model": "m", "messages": [{"role": "user", "content": greeting}]}
             assert client.post("/v1/chat/completions", json=body).status_code == 200
     daemon.ask("without a session", scenario="whole")
 
