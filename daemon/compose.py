@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from daemon.evaluation.tasks import load_tasks
@@ -71,7 +71,12 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         task.add_done_callback(pending.discard)
 
     exchange = Exchange(
-        router, book, scenarios, on_record_failure=settings.reef.on_record_failure, on_record=on_record
+        router,
+        book,
+        scenarios,
+        on_record_failure=settings.reef.on_record_failure,
+        on_record=on_record,
+        upstream_of=lru_cache(1024)(lambda scenario: recipe_for(settings, scenario)[1].upstream),
     )
     growth_rooms = GrowthRooms(
         store=store,

@@ -25,6 +25,10 @@ class ProviderRequest:
     body: bytes
     stream: bool = False
     method: str = "POST"
+    scenario: str = ""
+    """Whose turn it takes where an upstream bounds what runs at once."""
+    attempts: list[str] = field(default_factory=list, compare=False)
+    """Filled in by who sends it: how each try before the last ended."""
 
 
 @dataclass(slots=True)
@@ -56,6 +60,8 @@ class RuntimeState:
     model: str | None
     url: str
     detail: str = ""
+    waiting: int = 0
+    """Requests that wait for their turn."""
 
 
 @dataclass(frozen=True, slots=True)

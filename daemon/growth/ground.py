@@ -59,7 +59,7 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
     model = scenario.section.model or _most_seen(batch)
     runtime: Runtime | None = None
     try:
-        runtime = rooms.router.own(model)
+        runtime, _ = rooms.router.own(model, scenario.section.upstream)
     except Unsupported:
         if plan.looks or recipe.needs_model():
             raise

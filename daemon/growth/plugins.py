@@ -83,7 +83,12 @@ def _refuse_passthrough(loaded: Loaded, name: str, section: RecipeSection) -> No
     recipe = make_recipe(section.use, section.options())
     if recipe.surface == "none" or not (tasks or recipe.needs_model()):
         return
-    if (upstream := only_passthrough(loaded.settings, section.model)) is not None:
+    upstreams = {section.upstream}
+    for entry in loaded.settings.scenario:
+        if entry.recipe == name and entry.upstream:
+            upstreams.add(entry.upstream)
+    found = (only_passthrough(loaded.settings, section.model, named) for named in upstreams)
+    if upstream := next(filter(None, found), None):
         raise loaded.where.error(
             ("recipe", name),
             f"recipe `{name}` calls a model, and upstream `{upstream.name}` takes only its clients' own keys",

@@ -58,6 +58,7 @@ async def status(request: Request) -> JSONResponse:
                         "model": state.model,
                         "url": state.url,
                         "detail": state.detail,
+                        "waiting": state.waiting,
                     }
                     for state in here.router.states()
                 ],

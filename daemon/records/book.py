@@ -122,6 +122,7 @@ class RecordBook:
                 "metadata": dump(
                     {"tags": loads(tags), "scrubbed": scrubbed, "imported": False}
                     | ({"bridged": draft.bridged} if draft.bridged else {})
+                    | ({"attempts": draft.attempts} if draft.attempts else {})
                 ),
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),

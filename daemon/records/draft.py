@@ -49,6 +49,8 @@ class Draft:
     aliases: Sequence[str] = ()
     """Further names known from headers (the upstream's request id)."""
     dropped: Sequence[str] = ()
+    attempts: list[str] = field(default_factory=list)
+    """How each try before the last ended, at this upstream or another."""
     error_type: str | None = None
     error_message: str | None = None
     ttft_ms: float | None = None

@@ -1,12 +1,15 @@
-"""Which runtime answers which request."""
+"""Which runtime answers which request, and by which name it knows the model."""
 
 import asyncio
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from daemon.settings.model import UpstreamSection
 from daemon.wire.bridge.crossing import bridged_to
-from reef.errors import Unsupported
+from reef.errors import NotFound, Unsupported
 from reef.runtime import Dialect, Runtime, RuntimeState
+
+_WILD = frozenset("*?[")
 
 
 class Router:
@@ -16,54 +19,134 @@ class Router:
         self.runtimes = tuple(runtimes)
         self._sections = {section.name: section for section in sections}
 
-    def pick(self, dialect: Dialect, model: str | None = None) -> Runtime:
-        """The runtime for a request: of those that speak the dialect the one that is configured for `model`,
-        else the first. Where none speaks it, the same of those to which there is a bridge.
+    def pick(self, dialect: Dialect, model: str | None = None, upstream: str | None = None) -> Runtime:
+        """The runtime for a request: `upstream` where one is named, else the first that is configured for
+        `model` (its own, an alias or a pattern), else the first that takes any model. Those that speak the
+        dialect go before those to which there is a bridge.
 
         Raises:
-            Unsupported: no bridge leads anywhere.
+            Unsupported: no runtime speaks the dialect, and no bridge leads anywhere.
+            NotFound: none takes the model.
         """
         able = [runtime for runtime in self.runtimes if runtime.speaks(dialect)]
-        if not able:
-            able = [runtime for runtime in self.runtimes if bridged_to(dialect, runtime.speaks)]
+        able += [
+            runtime
+            for runtime in self.runtimes
+            if runtime not in able and bridged_to(dialect, runtime.speaks) is not None
+        ]
+        if upstream is not None:
+            able = [runtime for runtime in able if runtime.name == upstream]
         if not able:
             there = ", ".join(f"`{runtime.name}` ({runtime.kind})" for runtime in self.runtimes) or "none"
+            wanted = f"upstream `{upstream}` does not speak" if upstream else "no upstream speaks"
             raise Unsupported(
-                f"no upstream speaks the dialect `{dialect}`; there is: {there}",
+                f"{wanted} the dialect `{dialect}`; there is: {there}",
                 hint=f'add an [[upstream]] with api = ["{dialect}"], or use another API of the client',
             )
-        return next((runtime for runtime in able if model and runtime.model == model), able[0])
+        if upstream is not None:
+            return able[0]
+        if found := self._configured(able, model) or self._open(able, model):
+            return found
+        taken = ", ".join(pattern for runtime in able for pattern in self._patterns(runtime))
+        raise NotFound(
+            f"no upstream takes the model `{model}`" if model else "the request names no model",
+            hint=f"there is: {taken}",
+        )
 
-    def own(self, model: str | None = None) -> Runtime:
-        """The runtime that Reef itself asks: the one configured for `model`, else the first with a model,
-        else (when `model` is given) the first. Never one that takes its clients' own keys: Reef has none.
+    def route(
+        self, dialect: Dialect, model: str | None = None, upstream: str | None = None
+    ) -> tuple[Runtime, ...]:
+        """What `pick` says, then the upstreams that stand in for it when it fails. Raises as `pick` does."""
+        first = self.pick(dialect, model, upstream)
+        section = self._sections.get(first.name)
+        if section is None or not section.fallback:
+            return (first,)
+        named = {runtime.name: runtime for runtime in self.runtimes}
+        standing_in = (named[name] for name in section.fallback if name in named)
+        return (
+            first,
+            *(
+                runtime
+                for runtime in standing_in
+                if runtime.speaks(dialect) or bridged_to(dialect, runtime.speaks) is not None
+            ),
+        )
+
+    def name_at(self, runtime: Runtime, model: str | None) -> str | None:
+        """The name by which a runtime is asked for `model`; where none is given, for its own."""
+        section = self._sections.get(runtime.name)
+        if model is None:
+            return runtime.model
+        if section is None or not section.alias:
+            return model
+        if (name := section.alias.get(model)) is not None:
+            return name
+        return next((name for key, name in section.alias.items() if fnmatchcase(model, key)), model)
+
+    def own(self, model: str | None = None, upstream: str | None = None) -> tuple[Runtime, str | None]:
+        """The runtime that Reef itself asks, and for which model: `upstream` where one is named, else the one
+        configured for `model`, else the first with a model, else (when `model` is given) the first. Never one
+        that takes its clients' own keys: Reef has none.
 
         Raises:
-            Unsupported: none names a model.
+            Unsupported: none names a model, or may be asked.
         """
         keyed = [runtime for runtime in self.runtimes if not self._passthrough(runtime)]
-        named = [runtime for runtime in keyed if runtime.model]
-        for runtime in named:
-            if runtime.model == model:
+        if upstream is not None:
+            keyed = [runtime for runtime in keyed if runtime.name == upstream]
+        found = self._configured(keyed, model)
+        if found is not None:
+            return found, self.name_at(found, model)
+        able = [runtime for runtime in keyed if runtime.model] or (keyed if model else [])
+        if not able:
+            raise Unsupported(
+                "no upstream names a model for Reef's own calls",
+                hint='set model = "..." in an [[upstream]], or start with --model NAME',
+            )
+        others = [runtime for runtime in self.runtimes if runtime is not able[0]]
+        strange = bool(self._patterns(able[0])) or self._configured(others, model) is not None
+        return able[0], able[0].model if strange and able[0].model else model or able[0].model
+
+    def _configured(self, able: Sequence[Runtime], model: str | None) -> Runtime | None:
+        """The first that has `model` as its own, under an alias or by a pattern."""
+        if model is None:
+            return None
+        for runtime in able:
+            patterns = (*self._patterns(runtime), *self._aliases(runtime))
+            if runtime.model == model or any(fnmatchcase(model, pattern) for pattern in patterns):
                 return runtime
-        able = named or (keyed if model else ())
-        if able:
-            return able[0]
-        raise Unsupported(
-            "no upstream names a model for Reef's own calls",
-            hint='set model = "..." in an [[upstream]], or start with --model NAME',
+        return None
+
+    def _open(self, able: Sequence[Runtime], model: str | None) -> Runtime | None:
+        """The first that takes any model, or has one of its own where none is asked for."""
+        return next(
+            (
+                runtime
+                for runtime in able
+                if not self._patterns(runtime) or (model is None and runtime.model is not None)
+            ),
+            None,
         )
+
+    def _patterns(self, runtime: Runtime) -> tuple[str, ...]:
+        section = self._sections.get(runtime.name)
+        return section.models if section is not None else ()
+
+    def _aliases(self, runtime: Runtime) -> tuple[str, ...]:
+        section = self._sections.get(runtime.name)
+        return tuple(section.alias) if section is not None else ()
 
     def _passthrough(self, runtime: Runtime) -> bool:
         section = self._sections.get(runtime.name)
         return section is not None and section.auth == "passthrough"
 
     async def models(self) -> list[tuple[Runtime, str]]:
-        """Every model with the runtime that offers it; of equal names the first."""
+        """Every model with the runtime that offers it, aliases too; of equal names the first."""
         lists = await asyncio.gather(*(runtime.models() for runtime in self.runtimes))
         found: dict[str, Runtime] = {}
         for runtime, names in zip(self.runtimes, lists, strict=True):
-            for name in names:
+            aliases = (name for name in self._aliases(runtime) if not _WILD & set(name))
+            for name in (*names, *aliases):
                 found.setdefault(name, runtime)
         return [(runtime, name) for name, runtime in found.items()]
 

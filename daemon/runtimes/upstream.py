@@ -10,8 +10,10 @@ import aiohttp
 import orjson
 from yarl import URL
 
+from daemon.runtimes.again import send_again
 from daemon.runtimes.failures import explain
 from daemon.runtimes.keys import key_of
+from daemon.runtimes.queue import FairQueue, Slot
 from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import CREDENTIALS, for_upstream
 from reef._url import http_address
@@ -40,9 +42,12 @@ def full_base(base_url: str) -> str:
 @dataclass(slots=True)
 class _Answer(ProviderResponse):
     call: aiohttp.ClientResponse
+    slot: Slot | None = None
 
     async def close(self) -> None:
         self.call.close()
+        if self.slot is not None:
+            self.slot.leave()
 
 
 class HttpUpstream:
@@ -65,6 +70,8 @@ class HttpUpstream:
         self._key = key_of(section, environ)
         self._variable = section.api_key_env
         self._passthrough = section.auth == "passthrough"
+        self._retries = section.retries
+        self._queue = FairQueue(section.concurrency) if section.concurrency else None
         self._timeout = aiohttp.ClientTimeout(
             total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
         )
@@ -77,8 +84,16 @@ class HttpUpstream:
 
     def state(self) -> RuntimeState:
         """`down` after a call that could not be made, until one is answered."""
-        state = "down" if self._trouble else "ready"
-        return RuntimeState(self.name, self.kind, state, self.model, self.base_url, self._trouble)  # type: ignore[arg-type]
+        waiting = self._queue.waiting if self._queue else 0
+        return RuntimeState(
+            self.name,
+            self.kind,
+            "down" if self._trouble else "ready",
+            self.model,
+            self.base_url,
+            self._trouble,
+            waiting,
+        )
 
     async def start(self) -> None:
         if self._session is None:
@@ -100,6 +115,21 @@ class HttpUpstream:
                 f"upstream `{self.name}` takes the client's own key, and the request brings none",
                 hint="send Reef's token as x-reef-token, and the provider's key the usual way",
             )
+        return await send_again(self._send_in_turn, request, self.name, self._retries)
+
+    async def _send_in_turn(self, request: ProviderRequest) -> ProviderResponse:
+        if self._queue is None:
+            return await self._send(request)
+        slot = await self._queue.enter(request.scenario)
+        try:
+            answer = await self._send(request)
+        except BaseException:
+            slot.leave()
+            raise
+        answer.slot = slot
+        return answer
+
+    async def _send(self, request: ProviderRequest) -> _Answer:
         session = self._session
         if session is None:
             await self.start()

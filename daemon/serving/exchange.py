@@ -7,7 +7,8 @@ from typing import Literal
 
 from daemon.records.draft import Draft
 from daemon.runtimes.router import Router
-from daemon.serving.bridging import ESTIMATE, JSON, bridged, cannot_count, count
+from daemon.serving.asking import ask
+from daemon.serving.bridging import ESTIMATE, JSON, cannot_count, count
 from daemon.serving.call import Answer, Call
 from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
@@ -23,7 +24,7 @@ from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
 from reef.errors import Invalid, ReefError, TimedOut, UpstreamFailed
 from reef.ids import new_receipt, now
-from reef.runtime import Header, ProviderRequest, ProviderResponse, Runtime
+from reef.runtime import Header, ProviderResponse, Runtime
 
 _KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
 _ANSWER_LIMIT = 2**30
@@ -32,7 +33,8 @@ _ANSWER_LIMIT = 2**30
 class Exchange:
     """Forwards provider requests, puts the served release in front of them, and records what happened.
 
-    `on_record` is called with each draft once it is stored.
+    `on_record` is called with each draft once it is stored; `upstream_of` names the upstream of a scenario
+    that has one of its own.
     """
 
     def __init__(
@@ -43,10 +45,12 @@ class Exchange:
         *,
         on_record_failure: Literal["refuse", "serve"] = "refuse",
         on_record: Callable[[Draft], None] | None = None,
+        upstream_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self.router = router
+        self._upstream_of = upstream_of
         self.keeper = Keeper(records, on_record_failure, on_record)
-        self.complete = OwnCalls(router, self.keeper).complete
+        self.complete = OwnCalls(router, self.keeper, upstream_of).complete
         self._scenarios = scenarios
 
     async def answer(self, call: Call) -> Answer:
@@ -61,30 +65,23 @@ class Exchange:
         began = perf_counter()
         codec = codec_for(call.dialect)
         facts = codec.facts(call.body)
-        runtime = self.router.pick(call.dialect, facts.model)
+        runtimes = self.router.route(call.dialect, facts.model, self._upstream_of(call.scenario))
         served, conversation = await self._served(call, facts)
         body = call.body
         if served.prefix:
             body = codec.inject(body, served.prefix)
-        if facts.model is None and runtime.model:
-            body = codec.fill_model(body, runtime.model)
-        draft = _draft(call, served, runtime)
-        draft.forwarded = None if body == call.body else body
-        draft.model = facts.model or runtime.model
+        draft = _draft(call, served, runtimes[0])
+        draft.model = facts.model or runtimes[0].model
         draft.facts = facts
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
         turn = Turn(call, draft, codec, facts, opens, began)
-        if runtime.speaks(call.dialect):
-            request = ProviderRequest(call.dialect, call.path, call.headers, body, facts.stream)
-        elif call.kind == "count_tokens":
+        if call.kind == "count_tokens" and not runtimes[0].speaks(call.dialect):
             return await self._estimated(turn)
-        else:
-            request = bridged(turn, runtime, body)
         response: ProviderResponse | None = None
         try:
             turn.sent = perf_counter()
-            response = await runtime.send(request)
+            response = await ask(turn, self.router, runtimes, body)
             draft.http_status = response.status
             draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
             draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()

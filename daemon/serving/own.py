@@ -1,6 +1,6 @@
 """What Reef itself asks a model: episodes, reflection, judges."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -33,8 +33,11 @@ class Completed:
 class OwnCalls:
     """Asks the router's own runtime, buffered."""
 
-    def __init__(self, router: Router, keeper: Keeper) -> None:
+    def __init__(
+        self, router: Router, keeper: Keeper, upstream_of: Callable[[str], str | None] = lambda _: None
+    ) -> None:
         self._router = router
+        self._upstream_of = upstream_of
         self._keeper = keeper
 
     async def complete(
@@ -61,10 +64,9 @@ class OwnCalls:
             Unavailable: not now (loading), or the record could not be stored.
             Unsupported: no runtime has a model.
         """
-        runtime = self._router.own(model)
+        runtime, model = self._router.own(model, self._upstream_of(scenario))
         dialect = next(dialect for dialect in DIALECTS if runtime.speaks(dialect))
         codec = codec_for(dialect)
-        model = model or runtime.model
         body = codec.ask(
             messages, model=model, max_tokens=max_tokens, temperature=temperature, schema=schema, seed=seed
         )
@@ -89,7 +91,10 @@ class OwnCalls:
         error: ReefError | None = None
         parsed = Parsed(None)
         try:
-            await _send(runtime, ProviderRequest(dialect, codec.path, (), sent), draft)
+            request = ProviderRequest(
+                dialect, codec.path, (), sent, scenario=scenario, attempts=draft.attempts
+            )
+            await _send(runtime, request, draft)
             parsed = codec.parse(draft.response, stream=False)
             if parsed.response is None:
                 raise UpstreamFailed(

@@ -3,6 +3,7 @@
 import difflib
 
 from daemon.settings.model import Settings, UpstreamSection
+from daemon.settings.positions import KeyPath
 from daemon.settings.where import Where
 from reef._url import http_address
 from reef.errors import Invalid
@@ -16,6 +17,7 @@ def check(settings: Settings, where: Where) -> None:
     """Raise `ConfigError` for the first contradiction."""
     _check_address(settings, where)
     _check_upstreams(settings, where)
+    _check_named_upstreams(settings, where)
     _check_scenarios(settings, where)
     _check_recipes(settings, where)
 
@@ -61,6 +63,35 @@ def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:
             f"`{sources[0]}` and `{sources[1]}` each name a key",
             hint="leave one of them out",
         )
+
+
+def _check_named_upstreams(settings: Settings, where: Where) -> None:
+    """What `fallback` and `upstream` name must be there."""
+    known = {upstream.name for upstream in settings.upstream}
+    named: list[tuple[KeyPath, str]] = []
+    for index, upstream in enumerate(settings.upstream):
+        if upstream.name in upstream.fallback:
+            raise where.error(
+                ("upstream", index, "fallback"),
+                f"`{upstream.name}` cannot stand in for itself",
+                hint="name another upstream",
+            )
+        named += [(("upstream", index, "fallback"), name) for name in upstream.fallback]
+    named += [
+        (("scenario", index, "upstream"), scenario.upstream)
+        for index, scenario in enumerate(settings.scenario)
+        if scenario.upstream is not None
+    ]
+    named += [
+        (("recipe", name, "upstream"), recipe.upstream)
+        for name, recipe in settings.recipe.items()
+        if recipe.upstream is not None
+    ]
+    for path, name in named:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f"did you mean `{near[0]}`?" if near else f'add an [[upstream]] with name = "{name}"'
+            raise where.error(path, f"there is no upstream `{name}`", hint=hint)
 
 
 def _check_scenarios(settings: Settings, where: Where) -> None:

@@ -50,6 +50,14 @@ class UpstreamSection(Section):
     auth: Literal["key", "passthrough"] = "key"
     """`passthrough`: the client's own credentials go to the provider."""
     api: tuple[Literal["chat", "messages", "responses", "openai", "anthropic"], ...] | None = None
+    models: tuple[str, ...] = ()
+    """Shell patterns of the models it takes; none: any."""
+    alias: dict[str, str] = Field(default_factory=dict)
+    """What clients ask for (or a pattern), and its name at this upstream."""
+    retries: int = Field(0, ge=0, le=10)
+    fallback: tuple[str, ...] = ()
+    """Upstreams to ask, in this order, when this one fails before its first byte."""
+    concurrency: int | None = Field(None, ge=1)
     price: PriceSection | None = None
     connect_timeout_s: float = Field(10.0, gt=0)
     read_timeout_s: float = Field(600.0, gt=0)
@@ -78,6 +86,7 @@ class ScenarioSection(Section):
 
     match: str
     recipe: str
+    upstream: str | None = None
 
 
 class ScenariosSection(Section):
@@ -118,6 +127,7 @@ class RecipeSection(BaseModel):
     adapter: str = "chat"
     inject: bool | None = None
     model: str | None = None
+    upstream: str | None = None
     tasks: Path | None = None
     batch_size: int = Field(1, ge=1)
     training_mode: Literal["auto", "manual", "hybrid"] = "hybrid"

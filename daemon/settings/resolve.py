@@ -18,7 +18,10 @@ def recipe_for(settings: Settings, scenario: str) -> tuple[str, RecipeSection]:
     """
     for entry in settings.scenario:
         if fnmatchcase(scenario, entry.match):
-            return entry.recipe, settings.recipe.get(entry.recipe) or RecipeSection(use=BUILT_IN)
+            section = settings.recipe.get(entry.recipe) or RecipeSection(use=BUILT_IN)
+            if entry.upstream is not None:
+                section = section.model_copy(update={"upstream": entry.upstream})
+            return entry.recipe, section
     if is_unconfigured(settings):
         return UNCONFIGURED, RecipeSection.model_validate(
             {"use": UNCONFIGURED, "proposers": ["feedback", "demonstrations"]}
@@ -26,13 +29,22 @@ def recipe_for(settings: Settings, scenario: str) -> tuple[str, RecipeSection]:
     return BUILT_IN, settings.recipe.get(BUILT_IN) or RecipeSection(use=BUILT_IN)
 
 
-def only_passthrough(settings: Settings, model: str | None) -> UpstreamSection | None:
-    """The upstream whose clients' keys a recipe would need, asking for `model`; None where it needs none."""
-    named = [upstream for upstream in settings.upstream if model and upstream.model == model]
+def only_passthrough(
+    settings: Settings, model: str | None, upstream: str | None = None
+) -> UpstreamSection | None:
+    """The upstream whose clients' keys a recipe would need to ask for `model`; None where it needs none."""
+    named = [section for section in settings.upstream if section.name == upstream]
+    if not named and model is not None:
+        named = [section for section in settings.upstream if _takes(section, model)]
     asked = named or settings.upstream
     if not asked or (not named and settings.reef.model_path is not None):
         return None
     return asked[0] if all(upstream.auth == "passthrough" for upstream in asked) else None
+
+
+def _takes(section: UpstreamSection, model: str) -> bool:
+    patterns = (*section.models, *section.alias)
+    return section.model == model or any(fnmatchcase(model, pattern) for pattern in patterns)
 
 
 def is_unconfigured(settings: Settings) -> bool:

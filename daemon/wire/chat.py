@@ -61,6 +61,9 @@ class ChatCodec:
     def fill_model(self, body: bytes, model: str) -> bytes:
         return apply(body, shared.fill_model(body, model))
 
+    def set_model(self, body: bytes, model: str) -> bytes:
+        return apply(body, shared.set_model(body, model))
+
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         response = assemble(body) if stream else load_object(body)
         if response is None:

@@ -31,6 +31,9 @@ class Codec(Protocol):
     def fill_model(self, body: bytes, model: str) -> bytes:
         """Name a model where the request names none."""
 
+    def set_model(self, body: bytes, model: str) -> bytes:
+        """Name another model in a request that names one."""
+
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         """Read an answer (or an error) off its bytes. What cannot be read has response None."""
 

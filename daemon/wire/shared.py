@@ -63,6 +63,13 @@ def add_turns(layout: Layout, array: Span, turns: Sequence[tuple[str, str]]) -> 
     return [Edit(ends[-1], ends[-1], b"".join(b"," + element for element in turn_elements(turns)))]
 
 
+def set_model(body: bytes, model: str) -> list[Edit]:
+    """Name another model than the body does."""
+    layout = Layout(body)
+    span = layout.members(layout.root()).get("model")
+    return [Edit(span.start, span.end, dumps(model))] if span is not None else []
+
+
 def fill_model(body: bytes, model: str) -> list[Edit]:
     """Name a model where the body names none, or an empty one."""
     layout = Layout(body)

@@ -28,6 +28,9 @@ def check(folder: Path, text: str) -> None:
         OWN + RECIPE + REFLECT,
         OWN + RECIPE + TASKS,
         OWN + KEYED + RECIPE + REFLECT + 'model = "m"\n',
+        OWN + 'models = ["claude-*"]\n' + KEYED + RECIPE + REFLECT + 'model = "claude-x"\n',
+        OWN + KEYED + RECIPE + REFLECT + 'upstream = "own"\n',
+        OWN + KEYED + RECIPE + REFLECT + '[[scenario]]\nmatch = "*"\nrecipe = "main"\nupstream = "own"\n',
     ],
 )
 def test_it_is_refused_where_only_clients_have_a_key(tmp_path: Path, text: str) -> None:
@@ -42,6 +45,7 @@ def test_it_is_refused_where_only_clients_have_a_key(tmp_path: Path, text: str) 
     "text",
     [
         OWN + RECIPE,
+        OWN + KEYED + RECIPE + REFLECT + 'upstream = "keyed"\n',
         OWN + RECIPE + 'use = "record"\n' + TASKS,
         OWN + KEYED + RECIPE + REFLECT + TASKS,
         OWN + '[reef]\nmodel_path = "m.gguf"\n' + RECIPE + TASKS,

@@ -66,7 +66,7 @@ def test_then_provider_keys_each_dialect_to_its_own() -> None:
     router = Router([HttpUpstream(upstream, environ) for upstream in choice.upstreams])
     assert router.pick("messages", "x").name == "anthropic"
     assert router.pick("responses", None).name == "openai"
-    assert router.own().name == "openai"
+    assert router.own()[0].name == "openai"
     moved = environ | {"OPENAI_BASE_URL": "http://o.example/api", "ANTHROPIC_BASE_URL": "http://a.example/b/"}
     assert [upstream.base_url for upstream in decide({}, moved).upstreams] == [
         "http://o.example/api",

@@ -88,6 +88,7 @@ def house(
     prefix: Prefix | None = None,
     on_record_failure: str = "refuse",
     tokens: Sequence[str] = (),
+    upstream_of: Callable[[str], str | None] = lambda _: None,
     **options: object,
 ) -> Iterator[House]:
     """Serve in front of an upstream; `options` are `InferenceApp`'s. With `tokens` they are asked for."""
@@ -99,13 +100,16 @@ def house(
     records = MemoryRecords()
     scenarios = OneRelease(records, prefix)
     seen: list[Draft] = []
-    router = Router([HttpUpstream(section, {"STUB_KEY": "upstream-secret"}) for section in sections])
+    router = Router(
+        [HttpUpstream(section, {"STUB_KEY": "upstream-secret"}) for section in sections], sections
+    )
     exchange = Exchange(
         router,
         records,
         scenarios,
         on_record_failure=on_record_failure,
         on_record=seen.append,
+        upstream_of=upstream_of,
     )
     inference = InferenceApp(exchange, **options)
     app = Guard(inference, tokens=tokens, hosts=[]) if tokens else inference

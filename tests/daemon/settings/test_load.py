@@ -202,6 +202,32 @@ def test_keys_that_contradict(folder: Path, lines: str, message: str) -> None:
         load(folder, f'[[upstream]]\nname = "a"\nbase_url = "http://h"\n{lines}\n')
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('fallback = ["a"]', "reef.toml:4 .*cannot stand in for itself"),
+        ('fallback = ["b"]', "reef.toml:4 .*no upstream `b`"),
+        ("retries = 11", "reef.toml:4 .*`retries` must be"),
+        ("concurrency = 0", "reef.toml:4 .*`concurrency` must be"),
+        ('[[scenario]]\nmatch = "*"\nrecipe = "record"\nupstream = "b"', "reef.toml:7 .*no upstream `b`"),
+        ('[recipe.x]\nupstream = "b"', "reef.toml:5 .*no upstream `b`"),
+    ],
+)
+def test_upstreams_that_are_named_must_be_there(folder: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(folder, f'[[upstream]]\nname = "a"\nbase_url = "http://h"\n{text}\n')
+
+
+def test_a_scenarios_upstream_goes_before_its_recipes(folder: Path) -> None:
+    text = "".join(f'[[upstream]]\nname = "{name}"\nbase_url = "http://h"\n' for name in "ab")
+    text += '[recipe.x]\nupstream = "a"\n'
+    text += '[[scenario]]\nmatch = "own"\nrecipe = "x"\nupstream = "b"\n'
+    text += '[[scenario]]\nmatch = "usual"\nrecipe = "x"\n'
+    settings = load(folder, text)
+    found = [recipe_for(settings, name)[1].upstream for name in ("own", "usual", "neither")]
+    assert found == ["b", "a", None]
+
+
 def test_a_key_file_counts_from_the_files_folder(folder: Path) -> None:
     text = '[[upstream]]\nname = "a"\nbase_url = "http://h"\napi_key_file = "key"\n'
     assert load(folder, text).upstream[0].api_key_file == folder / "key"
