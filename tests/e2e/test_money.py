@@ -180,7 +180,9 @@ def test_an_upstream_that_is_down_costs_nothing(tmp_path: Path, stub: StubProvid
     dead += "price = {{input = 10, output = 10}}\n"
     configure(tmp_path, stub, 1.0, upstream=UPSTREAM + dead)
     reef = tmp_path / "reef.toml"
-    reef.write_text(reef.read_text().replace("proposers", 'model = "dead"\nproposers'))
+    text = reef.read_text().replace("proposers", 'model = "dead"\nproposers')
+    # One at a time: a call that is cancelled because its neighbour failed is charged what it may have cost.
+    reef.write_text(text.replace("[growth]", "[growth]\nparallel_episodes = 1"))
     with running(tmp_path) as daemon:
         teach(daemon)
         step = grown(daemon)
