@@ -7,7 +7,7 @@ wrapper's) or what an exchange is (`daemon.serving`).
 import asyncio
 import logging
 import re
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from daemon.http.request_body import read_body
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
 from daemon.serving.refusal import refusal
+from daemon.serving.relay import Relay
 from daemon.wire.codec import codec_for, dialect_of
 from daemon.wire.encoding import decode
 from reef.errors import Invalid, NotFound, ReefError, Unsupported
@@ -45,12 +46,19 @@ def place_of(path: str) -> Place | None:
 
 
 class InferenceApp:
-    """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused."""
+    """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused. `relay`: shell
+    patterns of further paths that are passed on."""
 
     def __init__(
-        self, exchange: Exchange, *, max_body: int = 64 * 2**20, require_scenario: bool = False
+        self,
+        exchange: Exchange,
+        *,
+        max_body: int = 64 * 2**20,
+        require_scenario: bool = False,
+        relay: Sequence[str] = (),
     ) -> None:
         self._exchange = exchange
+        self._relay = Relay(exchange.router, exchange.upstream_of, relay)
         self._max_body = max_body
         self._require_scenario = require_scenario
 
@@ -63,16 +71,20 @@ class InferenceApp:
         headers: list[Header] = [
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         ]
-        dialect = dialect_of(place.path)
+        method, dialect = scope["method"], dialect_of(place.path)
         try:
-            if scope["method"] == "POST" and dialect is not None:
-                body = await read_body(receive, headers, self._max_body)
-                if body is None:
-                    return
+            recorded = method == "POST" and dialect is not None
+            if not recorded and (own := await self._other(method, place.path, headers)) is not None:
+                await _write(own, send)
+                return
+            body = await read_body(receive, headers, self._max_body)
+            if body is None:
+                return
+            if recorded and dialect is not None:
                 call = self._call(scope, place, headers, dialect, body)
-                await self._exchanged(call, receive, send)
+                await _while_here(self._exchange.answer(call), receive, send, lambda: call.settled)
             else:
-                await _write(await self._other(scope["method"], place.path, headers), send)
+                await _while_here(self._relayed(scope, place, headers, body), receive, send)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
         except Exception as error:
@@ -82,7 +94,7 @@ class InferenceApp:
 
     def _call(self, scope: Scope, place: Place, headers: list[Header], dialect: Dialect, body: bytes) -> Call:
         named = dict(headers)
-        scenario = named.get("x-reef-scenario") or place.scenario
+        scenario = _scenario(named, place)
         if scenario is None and self._require_scenario:
             raise Invalid("the request names no scenario", hint="send the header x-reef-scenario")
         query = scope["query_string"].decode("latin-1")
@@ -97,32 +109,20 @@ class InferenceApp:
             start=named.get("x-reef-release-id") or named.get("x-reef-artifact-version"),
         )
 
-    async def _exchanged(self, call: Call, receive: Receive, send: Send) -> None:
-        """Answer a call, or call it off when the client leaves before the answer is there."""
-        task = asyncio.current_task()
-        assert task is not None
-        left = False
+    async def _relayed(self, scope: Scope, place: Place, headers: list[Header], body: bytes) -> Answer:
+        named = dict(headers)
+        return await self._relay.answer(
+            scope["method"],
+            place.path,
+            scope["query_string"].decode("latin-1"),
+            headers,
+            decode(body, named.get("content-encoding"), limit=self._max_body),
+            scenario=check_scenario(_scenario(named, place) or DEFAULT_SCENARIO),
+            shape=_shape(place.path, named),
+        )
 
-        def leave(watch: asyncio.Task[None]) -> None:
-            nonlocal left
-            if not (watch.cancelled() or call.settled):
-                left = True
-                task.cancel()
-
-        watch = asyncio.ensure_future(_disconnected(receive))
-        watch.add_done_callback(leave)
-        try:
-            answer = await self._exchange.answer(call)
-            await _write(answer, send)
-        except asyncio.CancelledError:
-            if not left:
-                raise
-            task.uncancel()
-        finally:
-            call.settled = True
-            watch.cancel()
-
-    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer:
+    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer | None:
+        """What is answered here; None for what is passed on."""
         named = dict(headers)
         if method == "GET" and path == "/responses" and named.get("upgrade", "").lower() == "websocket":
             answer = refusal(
@@ -134,10 +134,16 @@ class InferenceApp:
         if method == "GET" and (path == "/models" or path.startswith("/models/")):
             models = await self._exchange.router.models()
             return model_list(models, path[len("/models/") :], anthropic="anthropic-version" in named)
+        if self._relay.takes(method, path):
+            return None
         raise NotFound(
             f"{method} /v1{path} is not served here",
-            hint="chat/completions, messages, messages/count_tokens, responses and models are",
+            hint=f'to pass it on to the upstream: [reef] relay = ["{path[:100]}"]',
         )
+
+
+def _scenario(headers: Mapping[str, str], place: Place) -> str | None:
+    return headers.get("x-reef-scenario") or place.scenario
 
 
 def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
@@ -145,6 +151,33 @@ def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
     if path.startswith("/messages") or "anthropic-version" in headers:
         return "messages"
     return dialect_of(path) or "chat"
+
+
+async def _while_here(
+    answer: Awaitable[Answer], receive: Receive, send: Send, settled: Callable[[], bool] = lambda: False
+) -> None:
+    """Answer, or call it off when the client leaves before the answer is there."""
+    task = asyncio.current_task()
+    assert task is not None
+    left = over = False
+
+    def leave(watch: asyncio.Task[None]) -> None:
+        nonlocal left
+        if not (watch.cancelled() or over or settled()):
+            left = True
+            task.cancel()
+
+    watch = asyncio.ensure_future(_disconnected(receive))
+    watch.add_done_callback(leave)
+    try:
+        await _write(await answer, send)
+    except asyncio.CancelledError:
+        if not left:
+            raise
+        task.uncancel()
+    finally:
+        over = True
+        watch.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:
