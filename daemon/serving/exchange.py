@@ -74,8 +74,10 @@ class Exchange:
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
         turn = Turn(call, draft, codec, facts, opens, began)
-        if call.kind == "count_tokens" and not runtimes[0].speaks(call.dialect):
-            return await self._estimated(turn)
+        if call.kind == "count_tokens":
+            if not runtimes[0].speaks(call.dialect):
+                return await self._estimated(turn)
+            runtimes = tuple(runtime for runtime in runtimes if runtime.speaks(call.dialect))
         response: ProviderResponse | None = None
         try:
             turn.sent = perf_counter()
