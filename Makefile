@@ -9,11 +9,12 @@ find_python = for v in 3.13 3.12 3.11; do \
 	  p=python$$v; command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; assert sys.version_info[:2] == tuple(map(int, "'$$v'".split(".")))' >/dev/null 2>&1 && { echo $$p; exit 0; }; \
 	done; exit 1
 
-.PHONY: help setup demo test test-slow lint format bench clean
+.PHONY: help setup demo test test-slow lint format recording pictures bench clean
 help:
 	@echo "make setup   a virtual environment in .venv with everything Reef needs"
 	@echo "make demo    the whole loop on an embedded model, about three minutes"
 	@echo "make test    the tests      make test-slow   the ones that take minutes"
+	@echo "make recording, make pictures   what reef tui --demo replays; the pictures in the documents"
 	@echo "make lint    ruff, mypy, import-linter        make bench   benchmarks, as ratios"
 
 setup: $(STAMP)
@@ -47,6 +48,12 @@ lint: $(STAMP)
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+recording: $(STAMP)
+	$(BIN)/python -m reef_cli.tui.record reef_cli/tui
+
+pictures: $(STAMP)
+	$(BIN)/python -m reef_cli.tui.pictures docs/pictures
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -8,7 +8,7 @@ from importlib import import_module
 
 from bench.measure import keep, table
 
-ALL = ("cli", "start")
+ALL = ("cli", "start", "tui")
 
 
 def main(names: list[str]) -> int:

@@ -32,15 +32,17 @@ from daemon.settings.model import ReefSection
 from reef import __version__
 from reef.errors import ConfigError, ReefError
 
+FINISH_S = 3.0
+"""How long answers in flight may take to end when the daemon stops; then they are ended."""
 GOODBYE_S = 5
-"""How long open requests may take to end when the daemon stops."""
+"""How long connections may take to close when the daemon stops."""
 BACKLOG = 2048
 
 _RESOURCES = (status, reports, records, scenarios, releases, harness, steps, events, logs, metrics)
 
 
-def create_app(rooms: Rooms, *, token: str | None) -> ASGIApp:
-    """The whole HTTP surface over rooms that are open."""
+def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceApp]:
+    """The whole HTTP surface over rooms that are open, and the part of it whose answers take long."""
     starlette = Starlette(
         routes=[route for resource in _RESOURCES for route in resource.routes], exception_handlers=HANDLERS
     )
@@ -58,7 +60,7 @@ def create_app(rooms: Rooms, *, token: str | None) -> ASGIApp:
         app = inference if scope["type"] == "http" and inference.claims(scope["path"]) else starlette
         await app(scope, receive, send)
 
-    return Guard(dispatch, tokens=[token] if token else [], hosts=section.hosts)
+    return Guard(dispatch, tokens=[token] if token else [], hosts=section.hosts), inference
 
 
 def check(loaded: Loaded) -> None:
@@ -96,8 +98,14 @@ async def _serve(start: Start, journal: Journal) -> None:
         url = _url(door)
         async with AsyncExitStack() as stack:
             rooms = await open_rooms(stack, start, url, journal)
+            app, inference = create_app(rooms, token=start.token)
+
+            def stopping() -> None:
+                rooms.events.close()
+                asyncio.get_running_loop().call_later(FINISH_S, inference.stop)
+
             config = uvicorn.Config(
-                create_app(rooms, token=start.token),
+                app,
                 http="httptools",
                 ws="none",
                 lifespan="off",
@@ -110,7 +118,7 @@ async def _serve(start: Start, journal: Journal) -> None:
                 forwarded_allow_ips=list(section.trusted_proxies) or "",
                 backlog=BACKLOG,
             )
-            await _Server(config, lambda: start.ready(url), rooms.events.close).serve(sockets=[door])
+            await _Server(config, lambda: start.ready(url), stopping).serve(sockets=[door])
 
 
 class _Server(uvicorn.Server):

@@ -69,7 +69,7 @@ def serve(words: Sequence[str]) -> int:
         _run(arguments, rest, line)
     except ReefError as error:
         told = {"message": error.message, "hint": error.hint}
-        line({"error": told, "exit": exit_code(error)})
+        line({"error": told, "exit": exit_code(error), "type": error.type})
         raise
     return 0
 

@@ -1,13 +1,21 @@
 """One function per route of the wire: arguments in, `Call` out. What a route answers is told in `Client`."""
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 from reef._protocol import INFERENCE_TIMEOUT_S, Call, segment
+from reef.errors import Invalid
+from reef.ids import check_scenario
 
 
 def _scenario(name: str | None) -> dict[str, str]:
-    return {} if name is None else {"x-reef-scenario": name}
+    return {} if name is None else {"x-reef-scenario": check_scenario(name)}
+
+
+def _named(scenario: str) -> str:
+    """A scenario as a segment of a path. Raises `Invalid` for what cannot name one."""
+    return segment(check_scenario(scenario))
 
 
 def _given(**values: Any) -> dict[str, Any]:
@@ -32,6 +40,8 @@ def report(
     over: str | None,
     agent_record_id: str | None,
 ) -> Call:
+    if score is not None and not _is_finite(score):
+        raise Invalid("score must be a finite number", hint="for example 1 or 0.25")
     body = _given(
         score=score,
         feedback=feedback,
@@ -43,6 +53,13 @@ def report(
     if references:
         body["references"] = [references] if isinstance(references, str) else list(references)
     return Call("POST", "/reef/report", body=body, headers=_scenario(scenario))
+
+
+def _is_finite(score: float) -> bool:
+    try:
+        return isfinite(score)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def reports(scenario: str | None, state: str | None, agent_record_id: str | None) -> Call:
@@ -64,8 +81,9 @@ def records(
     payload: bool | None,
     kind: str | None,
     reported: bool | None,
+    after: str | None,
 ) -> Call:
-    path = "/reef/records" if scenario is None else f"/reef/scenarios/{segment(scenario)}/records"
+    path = "/reef/records" if scenario is None else f"/reef/scenarios/{_named(scenario)}/records"
     query = _given(
         after_sequence=after_sequence,
         limit=limit,
@@ -74,12 +92,13 @@ def records(
         payload=payload,
         kind=kind,
         reported=reported,
+        after=after,
     )
     return Call("GET", path, query)
 
 
 def record(scenario: str, record_id: str, raw: bool) -> Call:
-    path = f"/reef/scenarios/{segment(scenario)}/records/{segment(record_id)}"
+    path = f"/reef/scenarios/{_named(scenario)}/records/{segment(record_id)}"
     return Call("GET", path, {"raw": True} if raw else {})
 
 
@@ -87,8 +106,8 @@ def explain(record_id: str) -> Call:
     return Call("GET", f"/reef/records/{segment(record_id)}")
 
 
-def scenarios() -> Call:
-    return Call("GET", "/reef/scenarios")
+def scenarios(archived: bool) -> Call:
+    return Call("GET", "/reef/scenarios", {"archived": True} if archived else {})
 
 
 def create_scenario(name: str, release_id: str | None) -> Call:
@@ -96,29 +115,29 @@ def create_scenario(name: str, release_id: str | None) -> Call:
 
 
 def update_scenario(name: str, training_mode: str) -> Call:
-    path = f"/reef/scenarios/{segment(name)}/update"
+    path = f"/reef/scenarios/{_named(name)}/update"
     return Call("POST", path, body={"training_mode": training_mode})
 
 
 def contract(scenario: str) -> Call:
-    return Call("GET", f"/reef/scenarios/{segment(scenario)}/contract")
+    return Call("GET", f"/reef/scenarios/{_named(scenario)}/contract")
 
 
 def archive(scenario: str) -> Call:
-    return Call("DELETE", f"/reef/scenarios/{segment(scenario)}")
+    return Call("DELETE", f"/reef/scenarios/{_named(scenario)}")
 
 
 def releases(scenario: str) -> Call:
-    return Call("GET", f"/reef/scenarios/{segment(scenario)}/releases")
+    return Call("GET", f"/reef/scenarios/{_named(scenario)}/releases")
 
 
 def decide(verb: str, scenario: str, release_id: str, reason: str | None = None) -> Call:
-    path = f"/reef/scenarios/{segment(scenario)}/{verb}"
+    path = f"/reef/scenarios/{_named(scenario)}/{verb}"
     return Call("POST", path, body=_given(release_id=release_id, reason=reason))
 
 
 def diff(scenario: str, start: str | None, end: str) -> Call:
-    return Call("GET", f"/reef/scenarios/{segment(scenario)}/diff", _given(**{"from": start, "to": end}))
+    return Call("GET", f"/reef/scenarios/{_named(scenario)}/diff", _given(**{"from": start, "to": end}))
 
 
 def harness(scenario: str | None, release_id: str | None, adapter: str | None) -> Call:
@@ -145,20 +164,20 @@ def status() -> Call:
     return Call("GET", "/reef/status")
 
 
-def steps(scenario: str | None) -> Call:
-    return Call("GET", "/reef/steps", {"scenario": scenario})
+def steps(scenario: str | None, limit: int | None) -> Call:
+    return Call("GET", "/reef/steps", {"scenario": scenario, "limit": limit})
 
 
 def step(scenario: str, number: int) -> Call:
-    return Call("GET", f"/reef/steps/{segment(scenario)}/{number}")
+    return Call("GET", f"/reef/steps/{_named(scenario)}/{number}")
 
 
 def cancel_step(scenario: str, number: int) -> Call:
-    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/cancel", body={})
+    return Call("POST", f"/reef/steps/{_named(scenario)}/{number}/cancel", body={})
 
 
 def run_step(scenario: str, number: int) -> Call:
-    return Call("POST", f"/reef/steps/{segment(scenario)}/{number}/run", body={})
+    return Call("POST", f"/reef/steps/{_named(scenario)}/{number}/run", body={})
 
 
 def events(scenario: str | None, last_event_id: str | None) -> Call:

@@ -25,7 +25,7 @@ from reef.errors import (
     Unsupported,
     UpstreamFailed,
 )
-from reef.home import START_HINT
+from reef.home import START_HINT, stale_url
 
 JSON = dict[str, Any]
 RECEIPT_HEADER = "x-reef-agent-record-id"
@@ -92,7 +92,13 @@ class Reply(NamedTuple):
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path."""
+    """A name as one segment of a path.
+
+    Raises:
+        Invalid: it is empty, or one that paths give a meaning of their own.
+    """
+    if name in ("", ".", ".."):
+        raise Invalid(f"`{name}` names nothing", hint="give the id or the name itself")
     return quote(name, safe="")
 
 
@@ -148,6 +154,7 @@ def unreachable(url: str, reason: object) -> DaemonUnreachable:
     """The error for a connection that could not be made or broke."""
     named = os.environ.get("REEF_URL", "").rstrip("/") == url
     hint = f"REEF_URL names this address: unset it, or {START_HINT}" if named else START_HINT
+    hint = stale_url(url) or hint
     return DaemonUnreachable(f"no Reef daemon answers at {url}\n{reason}", hint=hint)
 
 

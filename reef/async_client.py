@@ -4,7 +4,6 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -23,6 +22,7 @@ from reef._protocol import (
     unreachable,
 )
 from reef._sse import Event, EventReader
+from reef._url import http_address
 from reef.home import find_daemon, find_home, is_loopback, token_for
 
 __all__ = ["AsyncClient", "Event", "Reply"]
@@ -45,7 +45,7 @@ class AsyncClient:
         self.token = token or (address.token if address else token_for(self.url, home or find_home()))
         self.scenario = scenario
         self.timeout_s = timeout_s
-        at = urlsplit(self.url)
+        at = http_address(self.url, hint="check REEF_URL")
         self._http = httpx.AsyncClient(
             trust_env=not is_loopback(at.hostname or ""),
             verify=at.scheme == "https",  # without TLS there are no certificates to load
@@ -149,9 +149,11 @@ class AsyncClient:
         payload: bool | None = None,
         kind: str | None = None,
         reported: bool | None = None,
+        after: str | None = None,
     ) -> JSON:
-        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`.
+        """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
+        `after_sequence` goes on within a scenario, `after` (a receipt) over all.
         `reported`: only those that a report names, or only those that none does.
         """
         return await self._json(
@@ -164,6 +166,7 @@ class AsyncClient:
                 payload=payload,
                 kind=kind,
                 reported=reported,
+                after=after,
             )
         )
 
@@ -175,9 +178,9 @@ class AsyncClient:
         """One record and its story: release, reports, verdicts, step."""
         return await self._json(_calls.explain(record_id))
 
-    async def scenarios(self) -> JSON:
+    async def scenarios(self, *, archived: bool = False) -> JSON:
         """`{scenarios: [{scenario, release_id, content_id, adapter, recipe, processor, surface, ...}]}`."""
-        return await self._json(_calls.scenarios())
+        return await self._json(_calls.scenarios(archived))
 
     async def create_scenario(self, name: str, *, release_id: str | None = None) -> JSON:
         """Make a scenario, or answer the one that exists: `{scenario, release_id, content_id}`."""
@@ -247,9 +250,9 @@ class AsyncClient:
         """`{version, pid, home, url, started_at, serving, storage, scenarios, error}`."""
         return await self._json(_calls.status())
 
-    async def steps(self, scenario: str | None = None) -> JSON:
+    async def steps(self, scenario: str | None = None, *, limit: int | None = None) -> JSON:
         """`{steps: [...]}`: what growing did, newest first."""
-        return await self._json(_calls.steps(scenario or self.scenario))
+        return await self._json(_calls.steps(scenario or self.scenario, limit))
 
     async def step(self, scenario: str, number: int) -> JSON:
         """One step with its batch and episodes."""

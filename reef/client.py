@@ -28,7 +28,7 @@ from reef._protocol import (
     unreachable,
 )
 from reef._sse import Event, EventReader
-from reef.errors import ReefError
+from reef._url import http_address
 from reef.home import find_daemon, find_home, token_for
 
 __all__ = ["Client", "Event", "Reply"]
@@ -42,6 +42,7 @@ class Client:
     `scenario` is used where a method is given none.
 
     Raises:
+        Invalid: `url` is no http address.
         DaemonUnreachable: no daemon runs (each method raises it when the daemon goes away).
         ReefError: the class that the daemon's answer names.
     """
@@ -162,9 +163,11 @@ class Client:
         payload: bool | None = None,
         kind: str | None = None,
         reported: bool | None = None,
+        after: str | None = None,
     ) -> JSON:
-        """`{records: [...], next_after_sequence}`, oldest first unless `order="desc"`.
+        """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
+        `after_sequence` goes on within a scenario, `after` (a receipt) over all.
         `reported`: only those that a report names, or only those that none does.
         """
         return self._json(
@@ -177,6 +180,7 @@ class Client:
                 payload=payload,
                 kind=kind,
                 reported=reported,
+                after=after,
             )
         )
 
@@ -188,9 +192,9 @@ class Client:
         """One record and its story: release, reports, verdicts, step."""
         return self._json(_calls.explain(record_id))
 
-    def scenarios(self) -> JSON:
+    def scenarios(self, *, archived: bool = False) -> JSON:
         """`{scenarios: [{scenario, release_id, content_id, adapter, recipe, processor, surface, ...}]}`."""
-        return self._json(_calls.scenarios())
+        return self._json(_calls.scenarios(archived))
 
     def create_scenario(self, name: str, *, release_id: str | None = None) -> JSON:
         """Make a scenario, or answer the one that exists: `{scenario, release_id, content_id}`."""
@@ -258,9 +262,9 @@ class Client:
         """`{version, pid, home, url, started_at, serving, storage, scenarios, error}`."""
         return self._json(_calls.status())
 
-    def steps(self, scenario: str | None = None) -> JSON:
+    def steps(self, scenario: str | None = None, *, limit: int | None = None) -> JSON:
         """`{steps: [...]}`: what growing did, newest first."""
-        return self._json(_calls.steps(scenario or self.scenario))
+        return self._json(_calls.steps(scenario or self.scenario, limit))
 
     def step(self, scenario: str, number: int) -> JSON:
         """One step with its batch and episodes."""
@@ -329,9 +333,8 @@ class Client:
         return self._connection
 
     def _open(self, timeout_s: float | None) -> http.client.HTTPConnection:
-        address = urlsplit(self.url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise ReefError(f"`{self.url}` is no http address", hint="check REEF_URL")
+        address = http_address(self.url, hint="check REEF_URL")
+        assert address.hostname is not None
         kind = http.client.HTTPSConnection if address.scheme == "https" else http.client.HTTPConnection
         return kind(address.hostname, address.port, timeout=timeout_s)
 

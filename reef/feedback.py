@@ -1,9 +1,13 @@
 """Observed traffic as recipes see it: exchanges, reports and the batch units made of them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
+
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 Message = dict[str, Any]
 """A chat message: `{"role": "system" | "user" | "assistant" | "tool", "content": str, ...}`."""
@@ -61,20 +65,28 @@ class Report:
 
     @property
     def text(self) -> str:
-        """The feedback in the user's words, or an empty string."""
+        """The feedback in the user's words, or an empty string.
+
+        Control characters (a terminal's colours among them), which no rule may hold, are left out.
+        """
         if isinstance(self.feedback, str):
-            return self.feedback.strip()
+            return _words(self.feedback)
         if isinstance(self.feedback, Mapping):
             for key in ("text", "comment", "feedback", "message"):
                 if isinstance(value := self.feedback.get(key), str):
-                    return value.strip()
+                    return _words(value)
         return ""
 
     @property
     def correction(self) -> str | None:
         """The answer that would have been right, if the report carries it."""
         value = self.feedback.get("correction") if isinstance(self.feedback, Mapping) else None
-        return value if isinstance(value, str) and value else None
+        return _words(value) or None if isinstance(value, str) else None
+
+
+def _words(text: str) -> str:
+    """`text` as a person reads it: without the escape codes of terminals and other control characters."""
+    return _CONTROL.sub("", _ESCAPES.sub("", text)).strip()
 
 
 @dataclass(frozen=True, slots=True)

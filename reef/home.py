@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
+from reef._url import http_address
 from reef.errors import DaemonUnreachable, ReefError
 
 PROJECT_FILE = "reef.toml"
@@ -150,8 +150,12 @@ def read_token(home: Path, environ: Mapping[str, str] = os.environ) -> str | Non
 
 
 def token_for(url: str, home: Path, environ: Mapping[str, str] = os.environ) -> str | None:
-    """The token to show at `url`. The home's own never leaves this machine; `REEF_TOKEN` goes anywhere."""
-    if is_loopback(urlsplit(url).hostname or ""):
+    """The token to show at `url`. The home's own never leaves this machine; `REEF_TOKEN` goes anywhere.
+
+    Raises:
+        Invalid: `url` is no http address.
+    """
+    if is_loopback(http_address(url, hint="check REEF_URL").hostname or ""):
         return read_token(home, environ)
     return environ.get("REEF_TOKEN") or None
 
@@ -179,6 +183,19 @@ def find_daemon(
     if daemon is None:
         raise DaemonUnreachable(f"no Reef daemon runs in {where}", hint=START_HINT)
     return Address(daemon.url, read_token(where, environ))
+
+
+def stale_url(url: str, environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> str | None:
+    """What to say where `REEF_URL` brought a client to `url` although the daemon of its home is elsewhere."""
+    if not url or environ.get("REEF_URL", "").rstrip("/") != url:
+        return None
+    try:
+        daemon = read_daemon(find_home(environ, cwd))
+    except ReefError:
+        return None
+    if daemon is None or daemon.url == url:
+        return None
+    return f'REEF_URL names {url}, but the daemon of this home is at {daemon.url}: run eval "$(reef env)"'
 
 
 def _parse(file: Path, text: str) -> DaemonInfo:

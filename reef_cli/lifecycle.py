@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reef.errors import ConfigError, NotFound, ReefError, TimedOut
-from reef.home import is_running, lock_holder, make_home
+from reef.errors import ConfigError, Conflict, NotFound, ReefError, TimedOut
+from reef.home import DaemonInfo, is_running, lock_holder, make_home, read_daemon
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
@@ -52,6 +52,7 @@ def start(
 
     Raises:
         ConfigError: the daemon refused its configuration.
+        Conflict: another daemon has the home.
         ReefError: it could not start; the message holds what it said, or its last log lines.
         TimedOut: it did not come up in time, and was ended.
     """
@@ -81,6 +82,23 @@ def start(
     if not line:
         raise _died(child, log_file, log_start)
     return _started(child, json.loads(line))
+
+
+def await_other(home: Path, *, timeout_s: float = START_TIMEOUT_S) -> DaemonInfo | None:
+    """The daemon that somebody else is starting in `home`, once it serves; None when it did not come up."""
+    deadline = time.monotonic() + timeout_s
+    while is_running(home) and time.monotonic() < deadline:
+        if (daemon := read_daemon(home)) is not None:
+            return daemon
+        time.sleep(0.05)
+    return None
+
+
+def check_config(words: Sequence[str]) -> tuple[int, str]:
+    """The exit code of reading the configuration with `words` anew, and what is wrong with it."""
+    command = [*DAEMON, "check-config", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    return done.returncode, done.stderr.rstrip()
 
 
 def stop(home: Path, *, timeout_s: float = STOP_TIMEOUT_S) -> int | None:
@@ -166,7 +184,8 @@ def _started(child: subprocess.Popen[bytes], message: dict[str, Any]) -> Started
         return Started(child.pid, message["url"])
     child.wait()
     told = message["error"]
-    raise _KINDS.get(message.get("exit", 1), ReefError)(told["message"], hint=told["hint"])
+    kind = Conflict if message.get("type") == Conflict.type else _KINDS.get(message.get("exit", 1), ReefError)
+    raise kind(told["message"], hint=told["hint"])
 
 
 def _died(child: subprocess.Popen[bytes], log_file: Path, log_start: int) -> ReefError:

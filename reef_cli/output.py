@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -9,15 +10,29 @@ from typing import Any, TypeVar
 import typer
 
 T = TypeVar("T")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def emit(data: T, render: Callable[[T], str], *, as_json: bool) -> None:
     """Print `data` as JSON, or as `render` tells it to a person."""
-    out(json.dumps(data, indent=2, ensure_ascii=False) if as_json else render(data))
+    if as_json:
+        _write(json.dumps(data, indent=2, ensure_ascii=False))
+    else:
+        out(render(data))
+
+
+def printable(text: str) -> str:
+    """`text` with its control characters (newline and tab aside) spelt out, so that none of them, wherever it
+    came from, is obeyed by a terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
 
 
 def out(text: str) -> None:
-    """Print `text` on stdout, ending in one newline; nothing when it is empty."""
+    """Print `text` on stdout for a person, ending in one newline; nothing when it is empty."""
+    _write(printable(text))
+
+
+def _write(text: str) -> None:
     if not text:
         return
     try:
@@ -31,7 +46,7 @@ def out(text: str) -> None:
 
 def say(text: str) -> None:
     """Talk to the person at the terminal."""
-    print(text, file=sys.stderr, flush=True)  # noqa: T201 - this is the one place that talks
+    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 - this is the one place that talks
 
 
 def hint(answer: dict[str, Any]) -> None:

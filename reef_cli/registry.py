@@ -24,6 +24,8 @@ COMMANDS: dict[str, Command] = {
     "serve": Command("serve:app", "Run the daemon in the foreground."),
     "env": Command("env:app", "Shell lines that point OpenAI and Anthropic clients at the daemon."),
     "token": Command("token:app", "Print the daemon's token."),
+    "watch": Command("watch:app", "What happens in the daemon, as plain lines."),
+    "tui": Command("tui:app", "The terminal interface."),
     "recipes": Command("recipes:app", "The cookbook: what each recipe changes and needs."),
     "models": Command("models:app", "Local models: list them, add one."),
     "scenarios": Command("scenarios:app", "List, show, create and archive scenarios."),

@@ -5,8 +5,11 @@ from typing import Any
 import typer
 
 from reef.client import Client
-from reef.errors import NotFound
+from reef.errors import Conflict, NotFound
 from reef_cli.exits import UsageError
+
+FEW = 5
+"""How many of a long list of waiting candidates are shown unasked."""
 
 
 def command(help_text: str = "") -> typer.Typer:
@@ -40,6 +43,19 @@ def waiting_candidates(client: Client, scenario: str) -> list[dict[str, Any]]:
     return [row for row in rows if row.get("pending") and row.get("candidate_id")]
 
 
+def patch_of(client: Client, scenario: str, row: dict[str, Any]) -> str:
+    """What a release changed, or what promoting a waiting candidate would change now."""
+    unserved = not (row.get("metrics") or {}).get("published", True)
+    end = str((row.get("candidate_id") if unserved else None) or row["release_id"])
+    parent = row.get("parent_release_id")
+    if not row.get("pending"):
+        return client.diff(scenario, parent, end) if parent != end else ""
+    try:
+        return client.diff(scenario, "HEAD", end)
+    except Conflict as error:
+        return f"{error.message}\n\n{client.diff(scenario, parent, end)}"
+
+
 def only_waiting(rows: list[dict[str, Any]], verb: str) -> str:
     """The id of the one candidate that waits.
 
@@ -50,8 +66,9 @@ def only_waiting(rows: list[dict[str, Any]], verb: str) -> str:
     if not rows:
         raise NotFound("no candidate waits for a review", hint="`reef pending` shows what waits")
     if len(rows) > 1:
-        steps = ", ".join(f"step:{row['step']}" for row in rows)
+        steps = ", ".join(f"step:{row['step']}" for row in rows[:FEW]) + (", ..." if len(rows) > FEW else "")
         raise UsageError(
-            f"several candidates wait: {steps}", hint=f"name one: reef {verb} step:{rows[0]['step']}"
+            f"{len(rows)} candidates wait: {steps}",
+            hint=f"name one: reef {verb} step:{rows[0]['step']}; `reef pending --all` shows all",
         )
     return str(rows[0]["candidate_id"])

@@ -42,10 +42,7 @@ class Review:
         """
         row = await self._waiting(scenario.name, candidate_id)
         head = scenario.head
-        content_id = row["content_id"]
-        if head.content_id != row["base_content_id"]:
-            tree = await self.rooms.scenarios.tree(head.content_id)
-            content_id = await self.rooms.scenarios.content_for(_applied(tree, row))
+        content_id = await self._content(scenario, row)
         metrics = load(row["metrics"]) or {}
         score, evidence = said(metrics)
         published = await self.rooms.history.publish(
@@ -66,6 +63,23 @@ class Review:
         )
         await self._close(row, "select", BY_PERSON, published.release_id)
         return published
+
+    async def preview(self, scenario: Scenario, candidate_id: str) -> str | None:
+        """The content that promoting a waiting candidate would serve now; None when no such candidate waits.
+
+        Raises:
+            Conflict: its changes no longer apply to what is served.
+        """
+        row = await self._find_waiting(scenario.name, candidate_id)
+        return None if row is None else await self._content(scenario, row)
+
+    async def _content(self, scenario: Scenario, row: RowMapping) -> str:
+        """A candidate's content, on what is served now."""
+        head = scenario.head.content_id
+        if head == row["base_content_id"]:
+            return str(row["content_id"])
+        tree = await self.rooms.scenarios.tree(head)
+        return await self.rooms.scenarios.content_for(_applied(tree, row))
 
     async def reject(self, scenario: Scenario, candidate_id: str, reason: str) -> None:
         """Close a candidate unserved."""
@@ -143,9 +157,23 @@ class Review:
             )
 
     async def checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
-        """Serve a release: one that waits is promoted, any other is published again as a new head."""
+        """Serve a release: one that waits is promoted, any other is published again as a new head.
+
+        Raises:
+            Conflict: it is a candidate that the gate or a person turned down, or that is not decided yet.
+        """
         if await self._find_waiting(scenario.name, release_id) is not None:
             return await self.promote(scenario, release_id)
+        refused = await self.rooms.store.read(
+            lambda connection: _turned_down(connection, scenario.name, release_id)
+        )
+        if refused is not None:
+            step = refused["step"]
+            raise Conflict(
+                f"the candidate of step {step} was never served: {refused['outcome'] or refused['state']}"
+                + (f", {refused['decision']}" if refused["decision"] else ""),
+                hint=f"`reef step {step}` tells why; only releases and waiting candidates can be served",
+            )
         head = scenario.head
         return await self.rooms.history.publish(
             Publication(
@@ -205,6 +233,15 @@ def promoted(connection: Connection) -> list[RowMapping]:
         .where(table.c.state == "waiting", table.c.pending, releases.c.operation == "promote")
     )
     return list(connection.execute(query).mappings())
+
+
+def _turned_down(connection: Connection, scenario: str, candidate_id: str) -> RowMapping | None:
+    """The step of a candidate that is no release and was not selected."""
+    if catalog.release(connection, scenario, candidate_id) is not None:
+        return None
+    query = select(table).where(table.c.scenario == scenario, table.c.candidate_id == candidate_id)
+    row = connection.execute(query).mappings().first()
+    return row if row is not None and row["outcome"] != "select" else None
 
 
 def _applied(tree: HarnessTree, row: RowMapping) -> HarnessTree:

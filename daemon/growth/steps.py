@@ -11,7 +11,7 @@ from sqlalchemy import Connection, RowMapping, delete, insert, select, update
 
 from daemon.growth.lease import Lease, prove
 from daemon.records import batches
-from daemon.releases.catalog import head, take_step
+from daemon.releases.catalog import head, row_at, take_step
 from daemon.store.codec import dump, load
 from daemon.store.schema import episodes, pairs, steps
 from reef.errors import NotFound
@@ -207,7 +207,16 @@ def listing(connection: Connection, scenario: str | None, limit: int = 200) -> l
 
 
 def detail(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
-    """One step with its batch and episodes."""
+    """One step with its batch and episodes.
+
+    Raises:
+        NotFound: there is none; it says so where the number is that of a release.
+    """
+    if (other := _no_growth(connection, scenario, step)) is not None:
+        raise NotFound(
+            f"step {step} of `{scenario}` is no growth step but a release: {other}",
+            hint=f"see `reef show step:{step} -s {scenario}`",
+        )
     row = get(connection, scenario, step)
     query = (
         select(episodes)
@@ -216,6 +225,14 @@ def detail(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
     )
     ran = [_episode_to_wire(episode) for episode in connection.execute(query).mappings()]
     return to_wire(row) | {"batch": load(row["batch"], []), "episodes": ran}
+
+
+def _no_growth(connection: Connection, scenario: str, step: int) -> str | None:
+    """What made the release of a step that growing did not make; None for all others."""
+    row = row_at(connection, scenario, step)
+    if row is None or row["operation"] == "training":
+        return None
+    return f"{row['operation']} ({row['message']})" if row["message"] else str(row["operation"])
 
 
 def to_wire(row: RowMapping) -> dict[str, Any]:

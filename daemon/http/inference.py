@@ -7,9 +7,11 @@ wrapper's) or what an exchange is (`daemon.serving`).
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.types import Receive, Scope, Send
 
@@ -21,7 +23,7 @@ from daemon.serving.refusal import refusal
 from daemon.serving.relay import Relay
 from daemon.wire.codec import codec_for, dialect_of
 from daemon.wire.encoding import decode
-from reef.errors import Invalid, NotFound, ReefError, Unsupported
+from reef.errors import Invalid, NotFound, ReefError, Unavailable, Unsupported
 from reef.ids import DEFAULT_SCENARIO, check_scenario
 from reef.runtime import Dialect, Header
 
@@ -61,6 +63,14 @@ class InferenceApp:
         self._relay = Relay(exchange.router, exchange.upstream_of, relay)
         self._max_body = max_body
         self._require_scenario = require_scenario
+        self._running: dict[asyncio.Task[None], Call] = {}
+
+    def stop(self) -> None:
+        """End what is still in flight, with an error that says so."""
+        for task, call in self._running.items():
+            if not call.settled:
+                call.stopping = True
+                task.cancel()
 
     def claims(self, path: str) -> bool:
         """Whether a request to `path` is for this app."""
@@ -80,11 +90,9 @@ class InferenceApp:
             body = await read_body(receive, headers, self._max_body)
             if body is None:
                 return
-            if recorded and dialect is not None:
-                call = self._call(scope, place, headers, dialect, body)
-                await _while_here(self._exchange.answer(call), receive, send, lambda: call.settled)
-            else:
-                await _while_here(self._relayed(scope, place, headers, body), receive, send)
+            call = self._call(scope, place, headers, dialect or _shape(place.path, dict(headers)), body)
+            answering = self._exchange.answer if recorded else partial(self._relay.answer, method)
+            await self._answered(call, answering, receive, send)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
         except Exception as error:
@@ -94,13 +102,14 @@ class InferenceApp:
 
     def _call(self, scope: Scope, place: Place, headers: list[Header], dialect: Dialect, body: bytes) -> Call:
         named = dict(headers)
-        scenario = _scenario(named, place)
+        scenario = named.get("x-reef-scenario") or place.scenario
         if scenario is None and self._require_scenario:
             raise Invalid("the request names no scenario", hint="send the header x-reef-scenario")
         query = scope["query_string"].decode("latin-1")
+        path = quote(place.path, safe="/:@!$&'()*+,;=~")
         return Call(
             dialect,
-            f"{place.path}?{query}" if query else place.path,
+            f"{path}?{query}" if query else path,
             headers,
             decode(body, named.get("content-encoding"), limit=self._max_body),
             scenario=check_scenario(scenario or DEFAULT_SCENARIO),
@@ -109,17 +118,39 @@ class InferenceApp:
             start=named.get("x-reef-release-id") or named.get("x-reef-artifact-version"),
         )
 
-    async def _relayed(self, scope: Scope, place: Place, headers: list[Header], body: bytes) -> Answer:
-        named = dict(headers)
-        return await self._relay.answer(
-            scope["method"],
-            place.path,
-            scope["query_string"].decode("latin-1"),
-            headers,
-            decode(body, named.get("content-encoding"), limit=self._max_body),
-            scenario=check_scenario(_scenario(named, place) or DEFAULT_SCENARIO),
-            shape=_shape(place.path, named),
-        )
+    async def _answered(
+        self, call: Call, answering: Callable[[Call], Awaitable[Answer]], receive: Receive, send: Send
+    ) -> None:
+        """Answer a call, or call it off when the client leaves before the answer is there."""
+        task = asyncio.current_task()
+        assert task is not None
+        left = False
+
+        def leave(watch: asyncio.Task[None]) -> None:
+            nonlocal left
+            if not (watch.cancelled() or call.settled):
+                left = True
+                task.cancel()
+
+        watch = asyncio.ensure_future(_disconnected(receive))
+        watch.add_done_callback(leave)
+        self._running[task] = call
+        answer: Answer | None = None
+        try:
+            answer = await answering(call)
+            await _write(answer, send)
+        except asyncio.CancelledError:
+            if not (left or call.stopping):
+                raise
+            task.uncancel()
+            if call.stopping and answer is not None:
+                await send({"type": "http.response.body", "body": b""})
+            elif call.stopping:
+                raise Unavailable("the daemon is stopping", hint="try again") from None
+        finally:
+            call.settled = True
+            del self._running[task]
+            watch.cancel()
 
     async def _other(self, method: str, path: str, headers: list[Header]) -> Answer | None:
         """What is answered here; None for what is passed on."""
@@ -142,42 +173,11 @@ class InferenceApp:
         )
 
 
-def _scenario(headers: Mapping[str, str], place: Place) -> str | None:
-    return headers.get("x-reef-scenario") or place.scenario
-
-
 def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
     """The dialect in whose shape an error is told."""
     if path.startswith("/messages") or "anthropic-version" in headers:
         return "messages"
     return dialect_of(path) or "chat"
-
-
-async def _while_here(
-    answer: Awaitable[Answer], receive: Receive, send: Send, settled: Callable[[], bool] = lambda: False
-) -> None:
-    """Answer, or call it off when the client leaves before the answer is there."""
-    task = asyncio.current_task()
-    assert task is not None
-    left = over = False
-
-    def leave(watch: asyncio.Task[None]) -> None:
-        nonlocal left
-        if not (watch.cancelled() or over or settled()):
-            left = True
-            task.cancel()
-
-    watch = asyncio.ensure_future(_disconnected(receive))
-    watch.add_done_callback(leave)
-    try:
-        await _write(await answer, send)
-    except asyncio.CancelledError:
-        if not left:
-            raise
-        task.uncancel()
-    finally:
-        over = True
-        watch.cancel()
 
 
 async def _disconnected(receive: Receive) -> None:

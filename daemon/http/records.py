@@ -95,5 +95,5 @@ routes = [
     Route("/reef/scenarios/{scenario}/records", scenario_records),
     Route("/reef/scenarios/{scenario}/records/{id}", one),
     Route("/reef/records", all_records),
-    Route("/reef/records/{id}", one),
+    Route("/reef/records/{id:path}", one),
 ]

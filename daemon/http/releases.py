@@ -84,12 +84,20 @@ def _published(published: Published) -> JSONResponse:
 
 
 async def diff(request: Request) -> PlainTextResponse:
-    """What `to` (default HEAD) changes against `from` (default: its parent)."""
+    """What `to` (default HEAD) changes against `from` (default: its parent).
+
+    A candidate that waits, against HEAD or nothing named: what promoting it would change now.
+    """
     scenario = named_scenario(request)
     here = rooms(request)
     to_id, to_content = await _revision(request, scenario, request.query_params.get("to", "HEAD"))
-    if (wanted := request.query_params.get("from")) is not None:
-        from_content: str | None = (await _revision(request, scenario, wanted))[1]
+    wanted = request.query_params.get("from")
+    promoted = await here.review.preview(scenario, to_id) if wanted in (None, "HEAD") else None
+    if promoted is not None:
+        from_content: str | None = scenario.head.content_id
+        to_content = promoted
+    elif wanted is not None:
+        from_content = (await _revision(request, scenario, wanted))[1]
     else:
         from_content = await _parent_content(request, scenario, to_id)
     text = await asyncio.to_thread(here.history.git.diff, from_content, to_content)

@@ -7,7 +7,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from daemon.growth.observer import gate_hint
 from daemon.http.rooms import Rooms, json_body, known_scenario, rooms, scenario_header
 from daemon.records.batches import report_listing
 from daemon.records.intake import parse
@@ -27,14 +26,14 @@ async def report(request: Request) -> JSONResponse:
 
 
 async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
-    """Why candidates wait for a person, where they do. The report is stored by now, so nothing may fail."""
+    """What is wrong with the tasks, if anything is. The report is stored by now, so nothing may fail."""
     if here.recipe_of(scenario).surface == "none":
         return {}
     try:
-        tasks = await asyncio.to_thread(here.tasks_of, scenario)
+        await asyncio.to_thread(here.tasks_of, scenario)
     except ConfigError as error:
         return {"hint": f"the tasks cannot be read: {error.message}; {error.hint}"}
-    return gate_hint(here.unconfigured, sum(task.split == "gate" for task in tasks))
+    return {}
 
 
 async def reports(request: Request) -> JSONResponse:

@@ -29,7 +29,14 @@ def to_wire(here: Rooms, scenario: Scenario) -> dict[str, Any]:
 async def listing(request: Request) -> JSONResponse:
     here = rooms(request)
     found = [to_wire(here, here.scenarios.get(name)) for name in here.scenarios.names()]
+    if request.query_params.get("archived") in ("1", "true"):
+        found += [_archived(name) for name in here.scenarios.archived()]
     return JSONResponse({"scenarios": found})
+
+
+def _archived(name: str) -> dict[str, Any]:
+    unknown = ("release_id", "content_id", "adapter", "recipe", "processor", "surface")
+    return {"scenario": name, "loaded": False, "archived": True} | dict.fromkeys(unknown)
 
 
 async def create(request: Request) -> JSONResponse:

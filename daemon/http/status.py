@@ -1,6 +1,8 @@
 """/healthz and /reef/status."""
 
 import os
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import Connection
@@ -16,6 +18,8 @@ from daemon.http.rooms import Rooms, rooms
 from daemon.records.batches import counts, ready_reports
 from daemon.releases import catalog
 from daemon.serving.scenarios import Scenario
+from daemon.settings.home import Home
+from daemon.settings.load import find_config
 from daemon.store.codec import load
 from reef import __version__
 
@@ -32,7 +36,9 @@ async def status(request: Request) -> JSONResponse:
     for name in here.scenarios.names():
         found[name] = await _scenario(here, here.scenarios.get(name))
     total = sum(scenario["counts"]["records"] for scenario in found.values())
-    problem = here.store.writer.last_error
+    gone = None if here.store.is_there() else "the database is gone: was the home deleted?"
+    problem = gone or here.store.writer.last_error
+    remedy = "start anew: `reef down`, then `reef up`" if gone else "see `reef logs`"
     return JSONResponse(
         {
             "version": __version__,
@@ -40,7 +46,8 @@ async def status(request: Request) -> JSONResponse:
             "home": here.home,
             "url": here.url,
             "started_at": here.started_at,
-            "error": {"message": problem, "hint": "see `reef logs`", "at": None} if problem else None,
+            "config_changed": config_changed(here),
+            "error": {"message": problem, "hint": remedy, "at": None} if problem else None,
             "serving": {
                 "why": here.why,
                 "upstreams": [
@@ -70,6 +77,17 @@ async def status(request: Request) -> JSONResponse:
         }
         | gate_hint(here.unconfigured, 5)
     )
+
+
+def config_changed(here: Rooms) -> bool:
+    """Whether the configuration file was written since this daemon read it."""
+    source = here.settings.source
+    if source is None:
+        return find_config(None, Home(Path(here.home))) is not None
+    try:
+        return source.stat().st_mtime > datetime.fromisoformat(here.started_at).timestamp()
+    except OSError:
+        return True
 
 
 async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:

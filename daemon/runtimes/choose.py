@@ -4,14 +4,14 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 
 from daemon.runtimes.upstream import LOOPBACK, full_base, model_ids
 from daemon.settings.model import Settings, UpstreamSection
-from reef.errors import ConfigError
+from reef._url import http_address
+from reef.errors import ConfigError, Invalid
 
 _PROBE = aiohttp.ClientTimeout(total=0.5, sock_connect=0.25)
 _KNOWN_PORTS = ((11434, "ollama"), (1234, "lm-studio"), (8080, "llama-server"), (8000, "vllm"))
@@ -156,7 +156,11 @@ def _is_reef(answer: aiohttp.ClientResponse) -> bool:
 
 
 def _place(url: str) -> tuple[str, int]:
-    parts = urlsplit(url)
+    """Host and port; of what is no address, a place where nothing is."""
+    try:
+        parts = http_address(url)
+    except Invalid:
+        return "", 0
     return parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
 
 

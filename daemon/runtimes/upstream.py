@@ -16,7 +16,8 @@ from daemon.runtimes.keys import key_of
 from daemon.runtimes.queue import FairQueue, Slot
 from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import CREDENTIALS, for_upstream
-from reef.errors import ConfigError, Unauthorized
+from reef._url import http_address
+from reef.errors import ConfigError, Invalid, Unauthorized
 from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
@@ -30,11 +31,10 @@ def full_base(base_url: str) -> str:
     Raises:
         ConfigError: it is no http(s) URL.
     """
-    parts = urlsplit(base_url.strip())
-    if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise ConfigError(
-            f"`{base_url}` is not the address of an upstream", hint="write it like http://127.0.0.1:11434"
-        )
+    try:
+        parts = http_address(base_url.strip())
+    except Invalid as error:
+        raise ConfigError(f"an upstream's address is wrong: {error.message}", hint=error.hint) from error
     path = parts.path.rstrip("/") or "/v1"
     return f"{parts.scheme}://{parts.netloc}{path}"
 
@@ -68,6 +68,7 @@ class HttpUpstream:
         self.price = Price(section.price.input, section.price.output) if section.price else None
         self._dialects = section.dialects()
         self._key = key_of(section, environ)
+        self._variable = section.api_key_env
         self._passthrough = section.auth == "passthrough"
         self._retries = section.retries
         self._queue = FairQueue(section.concurrency) if section.concurrency else None
@@ -171,7 +172,9 @@ class HttpUpstream:
         return list(dict.fromkeys(own + model_ids(payload)))
 
     def _wanted_key(self) -> str:
-        return "does not accept the key it is given" if self._key else "wants a key, and none is configured"
+        if self._key is None:
+            return "wants a key, and none is configured"
+        return "does not accept the key it is given" + (f" (from {self._variable})" if self._variable else "")
 
     def copy_key(self) -> str | None:
         return None

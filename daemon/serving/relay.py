@@ -2,10 +2,9 @@
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
-from urllib.parse import quote
 
 from daemon.runtimes.router import Router
-from daemon.serving.call import Answer, Begin, Write
+from daemon.serving.call import Answer, Begin, Call, Write
 from daemon.serving.reading import read_whole
 from daemon.serving.refusal import KEPT_STATUS, upstream_refused
 from daemon.wire.codec import codec_for
@@ -13,7 +12,7 @@ from daemon.wire.encoding import BROKEN, decoder, is_plain
 from daemon.wire.headers import for_client
 from daemon.wire.values import load_object, string
 from reef.errors import ReefError, Unsupported
-from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse
+from reef.runtime import Dialect, ProviderRequest, ProviderResponse
 
 ALWAYS = frozenset({"/embeddings", "/completions"})
 
@@ -34,32 +33,24 @@ class Relay:
             return True
         return ".." not in path and any(fnmatchcase(path, pattern) for pattern in self._patterns)
 
-    async def answer(
-        self,
-        method: str,
-        path: str,
-        query: str,
-        headers: Sequence[Header],
-        body: bytes,
-        *,
-        scenario: str,
-        shape: Dialect,
-    ) -> Answer:
-        """The upstream's own answer. `shape` is the dialect whose provider knows the path.
+    async def answer(self, method: str, call: Call) -> Answer:
+        """The upstream's own answer. The call's dialect is that of the provider that knows its path.
 
         Raises:
             ReefError: there is no such upstream, or it failed.
         """
+        body, shape = call.body, call.dialect
         model = string((load_object(body) or {}).get("model")) if body else None
-        runtime = self._router.pick(shape, model, self._upstream_of(scenario))
+        runtime = self._router.pick(shape, model, self._upstream_of(call.scenario))
         if not runtime.speaks(shape):
-            raise Unsupported(f"upstream `{runtime.name}` has no {path}", hint="name another model")
+            raise Unsupported(f"upstream `{runtime.name}` has no {call.path}", hint="name another model")
         name = self._router.name_at(runtime, model)
         if model is not None and name is not None and name != model:
             body = codec_for(shape).set_model(body, name)
-        target = quote(path, safe="/:@!$&'()*+,;=~") + (f"?{query}" if query else "")
         dialect = shape if shape == "messages" else None
-        request = ProviderRequest(dialect, target, headers, body, method=method, scenario=scenario)
+        request = ProviderRequest(
+            dialect, call.path, call.headers, body, method=method, scenario=call.scenario
+        )
         response = await runtime.send(request)
         own = for_client(response.headers)
         if response.status < 300 and (response.header("content-type") or "").startswith("text/event-stream"):

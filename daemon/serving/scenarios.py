@@ -82,6 +82,10 @@ class Scenarios:
     def names(self) -> list[str]:
         return sorted(self._loaded)
 
+    def archived(self) -> list[str]:
+        """The names of those that were taken out of service."""
+        return sorted(self._archived)
+
     def get(self, name: str) -> Scenario:
         """A scenario that exists. Raises `NotFound`."""
         if (scenario := self._loaded.get(name)) is None:

@@ -46,6 +46,8 @@ class Stream:
         except asyncio.CancelledError:
             if not self._turn.call.settled:
                 await self._keeper.keep_anyway(self._turn.end("aborted"))
+                if self._turn.call.stopping:
+                    await write(self._tail.error_event("503 overloaded: the server is stopping; try again"))
             raise
         finally:
             await self._response.close()

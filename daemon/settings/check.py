@@ -1,11 +1,12 @@
 """What is wrong with settings that are well-formed each by itself."""
 
 import difflib
-from urllib.parse import urlsplit
 
 from daemon.settings.model import Settings, UpstreamSection
 from daemon.settings.positions import KeyPath
 from daemon.settings.where import Where
+from reef._url import http_address
+from reef.errors import Invalid
 from reef.home import is_loopback
 
 BUILT_IN = "record"
@@ -41,13 +42,11 @@ def _check_upstreams(settings: Settings, where: Where) -> None:
             )
         seen.add(upstream.name)
         _check_key(upstream, index, where)
-        address = urlsplit(upstream.base_url)
-        if address.scheme not in ("http", "https") or not address.hostname:
-            raise where.error(
-                ("upstream", index, "base_url"),
-                f"`{upstream.base_url}` is no http address",
-                hint='write it like "http://127.0.0.1:11434" or "https://api.openai.com/v1"',
-            )
+        try:
+            http_address(upstream.base_url.strip())
+        except Invalid as error:
+            at = ("upstream", index, "base_url")
+            raise where.error(at, error.message, hint=error.hint) from error
 
 
 def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:

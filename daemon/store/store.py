@@ -60,6 +60,12 @@ class Store:
         files = (base, base.with_name(base.name + "-wal"))
         return sum(file.stat().st_size for file in files if file.exists())
 
+    def is_there(self) -> bool:
+        """Whether the database still lies where it was opened; one that is no file of ours always does."""
+        if not is_sqlite(self._writing) or not self._writing.url.database:
+            return True
+        return Path(self._writing.url.database).exists()
+
     @property
     def kind(self) -> str:
         return self._writing.dialect.name

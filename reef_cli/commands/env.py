@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 import typer
 
-from reef.home import find_daemon
+from reef.home import Address, find_daemon, find_home, read_daemon, read_token
 from reef.ids import check_scenario
-from reef_cli.options import JsonFlag
-from reef_cli.output import emit
+from reef_cli.options import JsonFlag, legal_scenario
+from reef_cli.output import emit, say
 from reef_cli.session import command
 
 app = command()
@@ -43,16 +43,32 @@ def _fish(value: str) -> str:
     return f"'{escaped}'"
 
 
+def _address() -> Address:
+    """The daemon of the home, whatever an earlier `reef env` left in the shell; else what REEF_URL names."""
+    home = find_home()
+    if (daemon := read_daemon(home)) is not None:
+        return Address(daemon.url, read_token(home, {}))
+    address = find_daemon()
+    say(f"no daemon runs in {home}: this is the address that REEF_URL names")
+    return address
+
+
 @app.command()
 def env(
     scenario: Annotated[
         str | None,
-        typer.Option("-s", "--scenario", metavar="SCENARIO", help="Put requests in this scenario."),
+        typer.Option(
+            "-s",
+            "--scenario",
+            metavar="SCENARIO",
+            callback=legal_scenario,
+            help="Put requests in this scenario.",
+        ),
     ] = None,
     shell: Annotated[Literal["sh", "fish"], typer.Option("--shell", help="For which shell.")] = "sh",
     as_json: JsonFlag = False,
 ) -> None:
     """Shell lines for `eval "$(reef env)"` (fish: `reef env --shell fish | source`)."""
-    address = find_daemon()
+    address = _address()
     values = variables(address.url, address.token, scenario)
     emit(values, lambda found: lines(found, shell), as_json=as_json)

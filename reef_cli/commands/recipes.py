@@ -22,7 +22,7 @@ def describe(point: EntryPoint) -> dict[str, Any]:
     """One recipe: `{name, surface, needs, summary, error}`; `error` is None unless it does not load."""
     try:
         kind = point.load()
-        needs = "a model" if kind().needs_model() else "nothing"
+        needs = _needs(kind())
         return {
             "name": point.name,
             "surface": kind.surface,
@@ -33,6 +33,12 @@ def describe(point: EntryPoint) -> dict[str, Any]:
     except Exception as error:  # a plug-in may fail in any way; it must not take the list down
         told = f"does not load: {type(error).__name__}: {error}"
         return {"name": point.name, "surface": "-", "needs": "-", "summary": told, "error": told}
+
+
+def _needs(recipe: Any) -> str:
+    if recipe.surface == "none":
+        return "traffic"
+    return "reports, a model" if recipe.needs_model() else "reports; a model for the gate"
 
 
 def render(rows: list[dict[str, Any]]) -> str:

@@ -1,6 +1,7 @@
 """`reef report`: feedback on receipts."""
 
 import json
+import math
 import sys
 import time
 from pathlib import Path
@@ -44,6 +45,8 @@ def report(
 ) -> None:
     """Give feedback on receipts, and say what became of each."""
     told = read_feedback(feedback, correction)
+    if score is not None and not math.isfinite(score):
+        raise UsageError("--score must be a finite number", hint="for example 1 or 0.25")
     if score is None and told is None:
         raise UsageError(
             "a report needs something to say", hint="add --score X, --feedback TEXT or --correction TEXT"
@@ -56,18 +59,22 @@ def report(
         references = receipts or [latest_turn(client, scenario)]
         answer = client.report(references, score=score, feedback=told, scenario=scenario)
         data = {**answer, **_judged(client, answer)}
-        hints = answer if answer.get("hint") else client.status()
     emit(data, render.reported, as_json=as_json)
-    hint(hints)
+    hint(answer)
 
 
 def read_feedback(feedback: str | None, correction: str | None) -> str | dict[str, Any] | None:
     """What the two options say together: a text as it is, an object with `text` and `correction` else.
 
     Raises:
-        UsageError: a file that cannot be read, or what starts like JSON and is none.
+        UsageError: a file that cannot be read, what starts like JSON and is none, a list, or nothing at all.
     """
     text = _file_or_text(feedback) if feedback is not None else None
+    for flag, words in (("--feedback", text), ("--correction", correction)):
+        if words is not None and not words.strip():
+            raise UsageError(f"{flag} is empty", hint="say what was right or wrong, or leave it out")
+    if text is not None and _is_list(text):
+        raise UsageError("--feedback is a JSON list", hint="give a text or a JSON object")
     given: str | dict[str, Any] | None = text
     if text is not None and text.lstrip().startswith("{"):
         try:
@@ -76,6 +83,8 @@ def read_feedback(feedback: str | None, correction: str | None) -> str | dict[st
             raise UsageError(
                 f"the feedback starts like JSON but is none: {error}", hint="check the quotes"
             ) from error
+    if given == {} and correction is None:
+        raise UsageError("--feedback says nothing", hint="say what was right or wrong, or leave it out")
     if correction is None:
         return given
     return {
@@ -85,16 +94,36 @@ def read_feedback(feedback: str | None, correction: str | None) -> str | dict[st
 
 
 def latest_turn(client: Client, scenario: str | None) -> str:
-    """The receipt of the latest turn that finished.
+    """The receipt of the latest turn that finished, in `scenario` or in any that is not archived.
 
     Raises:
         NotFound: there is none.
     """
-    data = client.records(scenario, limit=LOOK_BACK, request_type="inference", order="desc", payload=False)
-    for row in data["records"]:
-        if row.get("kind") == "turn" and row.get("status") == "complete":
-            return str(row["agent_record_id"])
+    if scenario is not None:
+        found = _finished(client, scenario)
+    else:
+        served = {row["scenario"] for row in client.scenarios()["scenarios"]}
+        latest = _finished(client, None)
+        found = [row for row in latest if row["scenario"] in served]
+        if latest and not found:  # the latest traffic is of scenarios that are archived by now
+            each = [row for name in served for row in _finished(client, name)[:1]]
+            found = sorted(each, key=lambda row: str(row.get("created_at")), reverse=True)
+    if found:
+        return str(found[0]["agent_record_id"])
     raise NotFound("there is no finished turn to report on", hint="send a request first: see `reef env`")
+
+
+def _finished(client: Client, scenario: str | None) -> list[dict[str, Any]]:
+    """The latest turns that finished, newest first."""
+    data = client.records(scenario, limit=LOOK_BACK, request_type="inference", order="desc", payload=False)
+    return [row for row in data["records"] if row.get("kind") == "turn" and row.get("status") == "complete"]
+
+
+def _is_list(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), list)
+    except ValueError:
+        return False
 
 
 def _file_or_text(value: str) -> str:

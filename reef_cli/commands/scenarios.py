@@ -20,7 +20,12 @@ def render_list(rows: list[dict[str, Any]]) -> str:
     if not rows:
         return "no scenario yet: the first request makes one"
     cells = [
-        (row["scenario"], row.get("recipe") or "-", row.get("surface") or "-", short(row.get("release_id")))
+        (
+            row["scenario"],
+            row.get("recipe") or "-",
+            row.get("surface") or "-",
+            "archived" if row.get("archived") else short(row.get("release_id")),
+        )
         for row in rows
     ]
     return table(("SCENARIO", "RECIPE", "SURFACE", "RELEASE"), cells)
@@ -41,11 +46,15 @@ def render_one(data: dict[str, Any]) -> str:
 
 
 @app.callback(invoke_without_command=True)
-def scenarios(context: typer.Context, as_json: JsonFlag = False) -> None:
+def scenarios(
+    context: typer.Context,
+    everything: Annotated[bool, typer.Option("--all", help="With those that are archived.")] = False,
+    as_json: JsonFlag = False,
+) -> None:
     """List the scenarios."""
     if context.invoked_subcommand is None:
         with Client() as client:
-            rows = client.scenarios()["scenarios"]
+            rows = client.scenarios(archived=everything)["scenarios"]
         emit(rows, render_list, as_json=as_json)
 
 

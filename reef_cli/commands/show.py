@@ -9,7 +9,7 @@ from reef.errors import NotFound
 from reef_cli.options import JsonFlag, Scenario
 from reef_cli.output import emit
 from reef_cli.render import releases as render
-from reef_cli.session import command, pick_scenario
+from reef_cli.session import command, patch_of, pick_scenario
 
 app = command()
 
@@ -25,8 +25,7 @@ def show(
         name = pick_scenario(client, scenario)
         identifier = client.harness(name, release_id=rev)["release_id"]
         row = _row(client.releases(name)["releases"], identifier)
-        parent = row.get("parent_release_id")
-        row["patch"] = client.diff(name, parent, identifier) if parent != identifier else ""
+        row["patch"] = patch_of(client, name, row)
     emit(row, lambda data: f"{render.entry(data)}\n\n{data['patch']}".rstrip(), as_json=as_json)
 
 

@@ -9,7 +9,7 @@ from reef.errors import DaemonUnreachable
 from reef.home import find_home
 from reef_cli.exits import Exit
 from reef_cli.options import JsonFlag
-from reef_cli.output import emit, hint, out
+from reef_cli.output import emit, out
 from reef_cli.render import status as render
 from reef_cli.session import command
 
@@ -33,7 +33,6 @@ def status(as_json: JsonFlag = False) -> None:
         emit(_brief(data, url), str, as_json=True)
         return
     out(render.status({**data, "url": url}))
-    hint(data)
 
 
 def _brief(data: dict[str, Any], url: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from reef.client import Client
+from reef_cli.exits import UsageError
 from reef_cli.options import JsonFlag, Scenario
 from reef_cli.output import emit, say
 from reef_cli.render import steps as render
@@ -22,6 +23,8 @@ def step(
     as_json: JsonFlag = False,
 ) -> None:
     """One step: its batch, what was proposed, how it did, what was decided, what it cost."""
+    if run and cancel:
+        raise UsageError("--run and --cancel exclude each other", hint="choose one")
     with Client() as client:
         name = pick_scenario(client, scenario)
         if run:

@@ -6,12 +6,14 @@ import typer
 
 from reef.client import Client
 from reef_cli.options import JsonFlag, Scenario
-from reef_cli.output import emit
+from reef_cli.output import emit, say
 from reef_cli.render import steps as render
 from reef_cli.session import command, pick_scenario
 
 app = command()
 SCREENFUL = 20
+MOST = 10_000
+"""How many the daemon hands out at once."""
 
 
 @app.command()
@@ -22,8 +24,14 @@ def steps(
 ) -> None:
     """The steps of a scenario. --json prints those of all scenarios when none is named."""
     with Client() as client:
-        if as_json:
-            rows = client.steps(scenario)["steps"][:limit]
-        else:
-            rows = client.steps(pick_scenario(client, scenario))["steps"][: limit or SCREENFUL]
+        name = scenario if as_json else pick_scenario(client, scenario)
+        wanted = min(limit or (MOST if as_json else SCREENFUL), MOST)
+        rows = client.steps(name, limit=min(wanted + 1, MOST))["steps"]
+    if limit is None and len(rows) >= min(wanted + 1, MOST):
+        say(
+            f"only the latest {wanted} steps; more with -n"
+            if wanted < MOST
+            else f"only the latest {MOST} steps"
+        )
+    rows = rows[:wanted]
     emit(rows, render.steps, as_json=as_json)

@@ -1,12 +1,13 @@
 """`reef up`: start the daemon in the background."""
 
+import re
 from typing import Any
 
 import typer
 
 from reef import home as homes
 from reef.client import Client
-from reef.errors import UpstreamFailed
+from reef.errors import Conflict, UpstreamFailed
 from reef_cli import lifecycle
 from reef_cli.daemon_words import (
     CONTEXT,
@@ -25,6 +26,7 @@ from reef_cli.render import status as render
 from reef_cli.session import command
 
 app = command()
+_VARIABLE = re.compile(r"\(from (\w+)\)")
 
 
 @app.command(context_settings=CONTEXT)
@@ -47,20 +49,38 @@ def up(
     home = homes.find_home()
     words = daemon_words(config, port, upstream, api, model, key_env, no_auth, context.args)
     running = homes.read_daemon(home)
+    if running is None:
+        try:
+            started = lifecycle.start(home, words, on_wait=lambda: say("starting ..."))
+            url, pid = started.url, started.pid
+        except Conflict:
+            running = lifecycle.await_other(home)
+            if running is None:
+                raise
     if running is not None:
         url, pid = running.url, running.pid
-        ignored = "; what you asked for takes effect after `reef down`" if words else ""
-        say(f"reef is already up{ignored}")
-    else:
-        started = lifecycle.start(home, words, on_wait=lambda: say("starting ..."))
-        url, pid = started.url, started.pid
     with Client(url, home=home) as client:
         client.models()  # which asks the upstreams
         state = client.status()
+    if running is not None:
+        _already_up(words, changed=bool(state.get("config_changed")))
     data: dict[str, Any] = {"url": url, "pid": pid, "home": str(home), "runtime": state.get("serving")}
     emit(data, render.up, as_json=as_json)
     hint(state)
     _complain(data["runtime"])
+
+
+def _already_up(words: list[str], *, changed: bool) -> None:
+    """Say so, and when what is asked for takes effect. Ends the command where that is wrong."""
+    if not words and not changed:
+        say("reef is already up")
+        return
+    code, wrong = lifecycle.check_config(words)
+    if code:
+        say(wrong)
+        raise typer.Exit(code)
+    what = "what you asked for" if words else "the changed configuration"
+    say(f"reef is already up; {what} takes effect after `reef down && reef up`")
 
 
 def _complain(serving: dict[str, Any]) -> None:
@@ -68,9 +88,18 @@ def _complain(serving: dict[str, Any]) -> None:
     upstreams = serving.get("upstreams") or []
     down = [upstream for upstream in upstreams if upstream["state"] == "down"]
     if down and len(down) == len(upstreams):
-        raise UpstreamFailed(
-            "\n".join(upstream["detail"] for upstream in down),
-            hint="mend that: the daemon runs and tries again with each request (`reef down` stops it)",
-        )
+        detail = "\n".join(upstream["detail"] for upstream in down)
+        raise UpstreamFailed(detail, hint=_remedy(detail))
     for upstream in down:
         say(f"warning: {upstream['detail']}")
+
+
+def _remedy(detail: str) -> str:
+    if " key" not in detail:
+        return (
+            "check that it runs and that its address is right; the daemon tries again with each request, "
+            "another address takes `reef down` and `reef up --upstream URL`"
+        )
+    named = _VARIABLE.search(detail)
+    what = f"set {named[1]} to the right key" if named else "name the variable that holds its key"
+    return f"`reef down`, {what}, `reef up{'' if named else ' --upstream-key-env NAME'}`"

@@ -58,6 +58,9 @@ def gate_line(metrics: dict[str, Any]) -> str:
     if not selection.get("outcome"):
         return ""
     told = f"{selection['outcome']} ({selection.get('policy') or '-'})"
+    sides_seen = [metrics.get(many) for many in ("wins", "losses", "ties")]
+    if sides_seen == [0, 0, 0]:
+        return f"{told}: not measured"
     if metrics.get("wins") is not None:
         sides = (("wins", "win"), ("losses", "loss"), ("ties", "tie"))
         told += ": " + ", ".join(_counted(metrics.get(many) or 0, one, many) for many, one in sides)

@@ -56,9 +56,11 @@ def feedback_text(report: dict[str, Any]) -> str:
 
 def records(data: dict[str, Any]) -> str:
     """Records as a table, in the order of the answer."""
+    several = len({row.get("scenario") for row in data["records"]}) > 1
     rows = [
         (
             row["agent_record_id"],
+            *((row.get("scenario") or "-",) if several else ()),
             when(row.get("created_at")),
             row.get("kind") or row.get("request_type") or "-",
             row.get("status") or "-",
@@ -66,7 +68,8 @@ def records(data: dict[str, Any]) -> str:
         )
         for row in data["records"]
     ]
-    return table(("RECEIPT", "TIME", "KIND", "STATUS", "MODEL"), rows) if rows else "no records yet"
+    headers = ("RECEIPT", *(("SCENARIO",) if several else ()), "TIME", "KIND", "STATUS", "MODEL")
+    return table(headers, rows) if rows else "no records yet"
 
 
 def explain(record: dict[str, Any]) -> str:
@@ -106,7 +109,11 @@ def _story(record: dict[str, Any]) -> list[str]:
     if step := record.get("step"):
         outcome = step.get("outcome") or step.get("state")
         parts.append(f"step {step['step']}: {outcome}. {step.get('decision') or ''}".rstrip())
-    return parts or ["no report cites it: reef report --score 1 " + str(record["agent_record_id"])]
+    if parts:
+        return parts
+    if record.get("kind") != "turn" or record.get("status") != "complete":
+        return ["no report cites it, and none could teach: it is no finished turn"]
+    return ["no report cites it: reef report --score 1 " + str(record["agent_record_id"])]
 
 
 def _verdict(verdict: dict[str, Any]) -> str:

@@ -63,7 +63,13 @@ def _notes(data: Step) -> str:
 def _batch(data: Step) -> str:
     batch = data.get("batch") or []
     lines = [f"{unit['report']}: {', '.join(unit.get('receipts') or [])}" for unit in batch]
-    return f"batch of {count(len(batch), 'report')}\n{indent(chr(10).join(lines), '  ')}" if batch else ""
+    before = data.get("continues")
+    carried = f", carried on from step {before}" if before is not None else ""
+    return (
+        f"batch of {count(len(batch), 'report')}{carried}\n{indent(chr(10).join(lines), '  ')}"
+        if batch
+        else ""
+    )
 
 
 def _mutations(data: Step) -> str:

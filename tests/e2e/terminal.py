@@ -37,6 +37,7 @@ class Terminal:
     """A working folder, an environment, and the home in it."""
 
     reef_path = REEF
+    patience_s = COMMAND_S
 
     def __init__(self, folder: Path, *, home: Path | None = None, **environ: str) -> None:
         self.folder = folder
@@ -59,7 +60,7 @@ class Terminal:
             input=stdin,
             capture_output=True,
             text=True,
-            timeout=COMMAND_S,
+            timeout=self.patience_s,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)

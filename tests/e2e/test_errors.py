@@ -74,8 +74,8 @@ def test_a_key_that_the_upstream_refuses_at_once(here: Terminal) -> None:
         here.environ["KEY"] = "sk-wrong"
         words = ("up", "--port", "0", "--upstream", stub.url, "--upstream-key-env", "KEY")
         ran = here.reef(*words, code=1)
-        assert "does not accept the key it is given" in ran.err
-        assert "reef down" in ran.err
+        assert "does not accept the key it is given (from KEY)" in ran.err
+        assert ran.err.endswith("hint: `reef down`, set KEY to the right key, `reef up`\n")
         here.reef("down")
     del here.environ["KEY"]
     assert "takes its key from KEY, which is not set" in here.refused(*words, code=2)
@@ -86,7 +86,7 @@ def test_a_dead_upstream(here: Terminal, stub: StubProvider) -> None:
     dead = f"http://127.0.0.1:{free_port()}"
     ran = here.reef("up", "--port", "0", "--upstream", dead, "--model", "M", code=1)
     assert f"error: upstream `main` at {dead}/v1 refused the connection" in ran.err
-    assert ran.err.rstrip().splitlines()[-1].startswith("hint: ")
+    assert ran.err.rstrip().splitlines()[-1].startswith("hint: check that it runs")
     with openai.OpenAI(base_url=f"{here.url}/v1", api_key=here.token, max_retries=0) as gpt:
         with pytest.raises(openai.InternalServerError, match="refused the connection") as caught:
             gpt.chat.completions.create(model="m", messages=CHAT)
@@ -255,18 +255,25 @@ def test_no_daemon(here: Terminal) -> None:
 
 
 def test_two_at_once(here: Terminal, stub: StubProvider) -> None:
-    """Both ask for a daemon, one starts; nobody is left without one."""
+    """Both ask for a daemon, one starts it, the other waits for it."""
     words = ("up", "--port", "0", "--upstream", stub.url)
     with ThreadPoolExecutor(2) as pool:
-        ran = list(pool.map(lambda _: here.reef(*words, code=None), range(2)))
-    assert 0 in [each.code for each in ran]
-    for each in ran:
-        assert each.code == 0 or "already runs" in each.err
+        ran = list(pool.map(lambda _: here.reef(*words), range(2)))
     daemon = read_daemon(here.home)
     assert daemon is not None
+    assert all(daemon.url in each.out for each in ran)
+    assert "already up" in ran[0].err + ran[1].err
     assert here.ask("hi")[0] == "echo: hi"
     log = (here.home / "logs" / "daemon.log").read_text()
     assert "Traceback" not in log
+
+
+@pytest.mark.parametrize("url", ["http://u:p@h:99999/", "http://[::1", "http://a b/v1", "h:1"])
+def test_what_is_no_address_of_an_upstream(here: Terminal, url: str) -> None:
+    assert f"`{url}` is no http address" in here.refused("up", "--port", "0", "--upstream", url, code=2)
+    here.environ["REEF_UPSTREAM_URL"] = url
+    assert f"`{url}` is no http address" in here.refused("up", "--port", "0", code=2)
+    nothing_runs(here)
 
 
 def test_a_second_daemon_on_the_same_home(here: Terminal, stub: StubProvider) -> None:

@@ -74,7 +74,7 @@ def check_refusals(daemon: Daemon) -> None:
     assert "the store cannot be written" in stream.text
 
     with daemon.client() as client:
-        report = client.post("/reef/report", json={"score": 0, "feedback": "no"})
+        report = client.post("/reef/report", json={"score": 0, "feedback": "no" * 2**20})
     assert report.status_code == 503
     assert report.json()["error"]["type"] == "unavailable"
     status = daemon.get("/reef/status")

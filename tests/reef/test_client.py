@@ -56,7 +56,7 @@ CALLS: list[tuple[str, dict[str, Any], str, dict[str, str], Any]] = [
     ("reports", {"state": "pending"}, "GET /reef/reports", {"state": "pending"}, None),
     ("records", {"limit": 5, "order": "desc", "payload": True}, "GET /reef/records",
      {"limit": "5", "order": "desc", "payload": "1"}, None),
-    ("records", {"scenario": "a b"}, "GET /reef/scenarios/a%20b/records", {}, None),
+    ("records", {"scenario": "a-b"}, "GET /reef/scenarios/a-b/records", {}, None),
     ("record", {"record_id": "r/1", "scenario": "s", "raw": True}, "GET /reef/scenarios/s/records/r%2F1",
      {"raw": "1"}, None),
     ("explain", {"record_id": "r1"}, "GET /reef/records/r1", {}, None),

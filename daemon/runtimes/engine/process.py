@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import secrets
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -125,6 +126,8 @@ class EngineProcess:
             code = await child.wait()
         if problem := answer.get("error"):
             return f"it could not load {self.config.model_path}: {problem} {self._tail()}".strip()
+        if code < 0:  # nobody asked the engine, so its log has nothing to say about it
+            return f"it was ended by {_signal(-code)}"
         return f"it ended with status {code} {self._tail()}".strip()
 
     async def _spawn(self, key: str, sink: IO[bytes]) -> asyncio.subprocess.Process:
@@ -146,6 +149,13 @@ class EngineProcess:
             if said := [line for line in lines if line]:
                 return f"({said[-1][:200]})"
         return ""
+
+
+def _signal(number: int) -> str:
+    try:
+        return f"signal {number} ({signal.Signals(number).name})"
+    except ValueError:
+        return f"signal {number}"
 
 
 def _object(line: bytes) -> dict[str, str]:

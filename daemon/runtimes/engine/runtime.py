@@ -1,7 +1,7 @@
 """`Engine`: a `Runtime` that answers with a model on this machine."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -10,7 +10,7 @@ from daemon.runtimes.engine.process import EngineConfig, EngineProcess
 from daemon.runtimes.engine.refusals import restated
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.errors import Unavailable, Unsupported
+from reef.errors import Unavailable, Unsupported, UpstreamFailed
 from reef.runtime import Dialect, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
@@ -72,10 +72,31 @@ class Engine:
             raise Unavailable(
                 f"the model {self.model} is loading", hint="try again", retry_after_s=LOADING_RETRY_S
             )
-        response = await self._sending.send(request)
+        try:
+            response = await self._sending.send(request)
+        except UpstreamFailed as error:
+            if error.sent:
+                raise self._broke_off() from error
+            raise Unavailable(
+                f"the engine of {self.model} is restarting", hint="try again", retry_after_s=LOADING_RETRY_S
+            ) from error
+        response.body = self._whole(response.body)
         if response.status >= 400 and request.dialect is not None:
             return await restated(response, request.dialect)
         return response
+
+    async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+        try:
+            async for chunk in body:
+                yield chunk
+        except UpstreamFailed as error:
+            raise self._broke_off() from error
+
+    def _broke_off(self) -> UpstreamFailed:
+        """What to say of a child that went away: it is started again by itself."""
+        return UpstreamFailed(
+            f"the engine of {self.model} stopped in the middle and is restarting", hint="try again"
+        )
 
     async def models(self) -> Sequence[str]:
         return [self._config.name]

@@ -60,7 +60,7 @@ def test_the_base_of_an_address(url: str, base: str) -> None:
 
 @pytest.mark.parametrize("url", ["localhost:1234", "ftp://h", "http://"])
 def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="not the address"):
+    with pytest.raises(ConfigError, match="is no http address"):
         upstream(url)
 
 

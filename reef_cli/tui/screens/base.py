@@ -1,0 +1,88 @@
+"""What all screens share: the bar on top, the footer, and loading that never blocks.
+
+A screen says what it needs (`fetch`), shows it (`show`), and names the events after which it is stale
+(`concerns`). However many events come, it loads at most every `SETTLE_S`.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+from textual import work
+from textual.app import ComposeResult
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+
+from reef._sse import Event
+from reef.errors import ReefError
+from reef_cli.tui.widgets.key_bar import KeyBar
+from reef_cli.tui.widgets.top_bar import TopBar
+
+if TYPE_CHECKING:
+    from reef_cli.tui.app import ReefApp
+
+SETTLE_S = 0.25
+
+
+class ReefScreen(Screen[None]):
+    """One mode of the app."""
+
+    mode: ClassVar[str] = ""
+    concerns: ClassVar[frozenset[str]] = frozenset()
+
+    _settling: Timer | None = None
+
+    @property
+    def reef(self) -> "ReefApp":
+        return cast("ReefApp", self.app)
+
+    def compose(self) -> ComposeResult:
+        yield TopBar()
+        yield from self.body()
+        yield KeyBar(self.mode)
+
+    def body(self) -> Iterable[Widget]:
+        """The widgets between the bar and the footer."""
+        return ()
+
+    async def fetch(self) -> Any:
+        """Ask the daemon for what this screen shows. Raises `ReefError`."""
+
+    def show(self, data: Any) -> None:
+        """Hand what was fetched down to the widgets."""
+
+    def on_mount(self) -> None:
+        self.query_one(TopBar).screen_title = self.mode
+        self.reef.update_bars()
+        if self.reef.status:  # else it is loaded when the daemon answers
+            self.reload()
+
+    def on_screen_resume(self) -> None:
+        self.reload()
+
+    def happened(self, event: Event) -> None:
+        """An event came. A screen that shows events themselves overrides this too."""
+        if event.name in self.concerns or event.name == "gap":
+            self.settle()
+
+    def settle(self) -> None:
+        """Load soon, once, however often this is called."""
+        if self._settling is None:
+            self._settling = self.set_timer(SETTLE_S, self.reload)
+
+    @work(exclusive=True, group="load", exit_on_error=False)
+    async def reload(self) -> None:
+        self._settling = None
+        if not self.is_current:
+            return
+        try:
+            data = await self.fetch()
+        except ReefError as error:
+            self.complain(error)
+            return
+        self.show(data)
+
+    def complain(self, error: ReefError) -> None:
+        """Say what went wrong; losing the daemon is said by the bar."""
+        if not self.reef.away:
+            self.notify(error.hint or "", title=error.message, severity="error", markup=False)

@@ -1,0 +1,175 @@
+"""History: the release chain, what each release changed, and deciding what is served."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any, ClassVar
+
+from textual.containers import Horizontal, VerticalScroll
+from textual.widget import Widget
+from textual.widgets import Sparkline, Static
+
+from reef_cli.tui.actions import bindings
+from reef_cli.tui.deciding import Deciding
+from reef_cli.tui.screens.compare import CompareScreen
+from reef_cli.tui.text import age, number, one_line, plain, short_id
+from reef_cli.tui.widgets.row_list import Column, Row, RowList
+
+Release = dict[str, Any]
+
+
+class HistoryScreen(Deciding):
+    mode = "history"
+    concerns: ClassVar[frozenset[str]] = frozenset({"release", "step"})
+    BINDINGS = bindings("history")
+    DEFAULT_CSS = """
+    HistoryScreen #plot { height: 2; margin: 0 1; }
+    HistoryScreen #about { height: 6; border-top: solid $panel; padding: 0 1; }
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._releases: dict[str, Release] = {}
+        self._marked: str | None = None
+        self._everything = False
+
+    def body(self) -> Iterable[Widget]:
+        yield RowList(
+            Column("STEP", 4),
+            Column("RELEASE", 10),
+            Column("", 8),
+            Column("BY", 9),
+            Column("AGE", 6),
+            Column("SCORE", 5),
+            Column("WHAT"),
+            id="releases",
+            empty="no release yet",
+        )
+        with Horizontal(id="plot"):
+            yield Sparkline([], id="scores")
+        with VerticalScroll(id="about", can_focus=False):
+            yield Static(id="told")
+
+    async def fetch(self) -> list[Release]:
+        if not self.reef.scenario:
+            return []
+        found = await self.reef.client.releases(self.reef.scenario)
+        rows: list[Release] = found["releases"]
+        return rows
+
+    def show(self, data: list[Release]) -> None:
+        shown = [row for row in data if self._everything or row["published"] or row["pending"]]
+        self._releases = {str(row["step"]): row for row in shown}
+        self.query_one(RowList).show(
+            [_row(row, str(row["step"]) == self._marked, self.reef.now()) for row in shown]
+        )
+        scores = [
+            score for row in reversed(data) if row["published"] and (score := score_of(row)) is not None
+        ]
+        self.query_one(Sparkline).data = scores
+        self._tell()
+
+    def on_row_list_highlighted(self) -> None:
+        self._tell()
+
+    def on_row_list_chosen(self) -> None:
+        self.action_diff()
+
+    def action_diff(self) -> None:
+        """What the release under the cursor changed."""
+        if (row := self._here()) is not None:
+            parent = row["parent_release_id"] or row["release_id"]
+            self.app.push_screen(CompareScreen(self.reef.scenario, parent, _id(row)))
+
+    def action_mark(self) -> None:
+        """Mark one release, then another: their difference is shown."""
+        row = self._here()
+        if row is None:
+            return
+        step = str(row["step"])
+        if self._marked in (None, step):
+            self._marked = None if self._marked == step else step
+            self.reload()
+            return
+        first = self._releases.get(self._marked or "")
+        self._marked = None
+        self.reload()
+        if first is not None:
+            older, newer = sorted((first, row), key=lambda each: each["step"])
+            self.app.push_screen(CompareScreen(self.reef.scenario, _id(older), _id(newer)))
+
+    def action_everything(self) -> None:
+        self._everything = not self._everything
+        self.reload()
+
+    def action_check_out(self) -> None:
+        row = self._here()
+        if row is not None and row["published"] and not row["current"]:
+            self.check_out(self.reef.scenario, row["release_id"], row["message"])
+        else:
+            self.notify("choose an earlier release; a candidate is promoted with p", severity="warning")
+
+    def action_promote(self) -> None:
+        if (row := self._pending()) is not None:
+            self.promote(self.reef.scenario, row["candidate_id"], row["message"])
+
+    def action_reject(self) -> None:
+        if (row := self._pending()) is not None:
+            self.reject(self.reef.scenario, row["candidate_id"], row["message"])
+
+    def _pending(self) -> Release | None:
+        row = self._here()
+        if row is not None and row["pending"]:
+            return row
+        self.notify("this one does not wait for review", severity="warning")
+        return None
+
+    def _here(self) -> Release | None:
+        return self._releases.get(self.query_one(RowList).key or "")
+
+    def _tell(self) -> None:
+        row = self._here()
+        self.query_one("#told", Static).update(plain(about(row) if row else ""))
+
+
+def _id(row: Release) -> str:
+    return str(row["release_id"] if row["published"] else row["candidate_id"] or row["release_id"])
+
+
+def _state(row: Release) -> str:
+    if row["current"]:
+        return "served"
+    if row["pending"]:
+        return "waits"
+    return "" if row["published"] else "not out"
+
+
+def _row(row: Release, marked: bool, now: datetime) -> Row:
+    tone = "good" if row["current"] else "busy" if row["pending"] else "" if row["published"] else "quiet"
+    tags = "".join(f"[{tag}] " for tag in row["tags"])
+    cells = (
+        str(row["step"]),
+        short_id(_id(row)),
+        _state(row),
+        row["operation"],
+        age(row["recorded_at"], now),
+        number(score_of(row)),
+        one_line(f"{tags}{row['message']}"),
+    )
+    return Row(str(row["step"]), cells, tone, marked)
+
+
+def score_of(row: Release) -> float | None:
+    """The candidate's mean score at the gate."""
+    scores = (row["metrics"] or {}).get("candidate_scores") or {}
+    return round(sum(scores.values()) / len(scores), 2) if scores else None
+
+
+def about(row: Release) -> str:
+    """One release in a few lines."""
+    metrics = row["metrics"] or {}
+    lines = [f"{_id(row)}  content {short_id(row['content_id'])}", one_line(row["message"])]
+    if reason := (metrics.get("selection") or {}).get("reason"):
+        lines.append(one_line(reason))
+    if row["rollback_target_release_id"]:
+        lines.append(f"serves the content of {short_id(row['rollback_target_release_id'])} again")
+    return "\n".join(lines)

@@ -1,0 +1,59 @@
+"""Writing: feedback on an answer, or the answer that would have been right."""
+
+from dataclasses import dataclass
+
+from textual.app import ComposeResult
+from textual.binding import Binding
+from textual.containers import Vertical
+from textual.screen import ModalScreen
+from textual.widgets import Input, Label, TextArea
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """`score` is None where none was given."""
+
+    text: str
+    score: float | None
+
+
+class WriteScreen(ModalScreen[Written | None]):
+    """Ends with what was written, or None."""
+
+    DEFAULT_CSS = """
+    WriteScreen { align: center middle; }
+    WriteScreen > Vertical {
+        width: 76; max-width: 100%; height: 14; border: round $primary; background: $surface; padding: 0 1;
+    }
+    WriteScreen TextArea, WriteScreen TextArea:focus { height: 1fr; border: none; background: $boost; }
+    WriteScreen Input, WriteScreen Input:focus { height: 1; border: none; padding: 0; background: $boost; }
+    WriteScreen Label { color: $text-muted; }
+    """
+    BINDINGS = [
+        Binding("ctrl+s", "save", "Send", priority=True),
+        Binding("escape", "dismiss", "Leave", priority=True),
+    ]
+
+    def __init__(self, title: str) -> None:
+        super().__init__()
+        self._title = title
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = self._title
+            yield TextArea(tab_behavior="focus")
+            yield Input(placeholder="a score beside it, 0 to 1, may stay empty", type="number")
+            yield Label("ctrl+s sends it, tab goes to the score, escape leaves")
+
+    def on_input_submitted(self) -> None:
+        self.action_save()
+
+    def action_save(self) -> None:
+        text = self.query_one(TextArea).text.strip()
+        said = self.query_one(Input).value
+        try:
+            score = float(said) if said else None
+        except ValueError:
+            self.notify("a score is a number from 0 to 1", severity="error", markup=False)
+            return
+        self.dismiss(Written(text, score) if text else None)

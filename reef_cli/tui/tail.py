@@ -1,0 +1,66 @@
+"""The tail of the records: the newest pages, and older ones as they are asked for."""
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reef.async_client import AsyncClient
+
+
+PAGE = 500
+NEWEST = 100
+
+
+class Tail:
+    """Keeps what was loaded, newest first, of one scenario or of all (`scenario` None)."""
+
+    def __init__(self, scenario: str | None = None) -> None:
+        self.scenario = scenario
+        self._known: dict[str, dict[str, Any]] = {}
+        self.listed: list[dict[str, Any]] = []
+        self.whole = False
+        """Whether the oldest record is here."""
+
+    def get(self, receipt: str) -> dict[str, Any] | None:
+        return self._known.get(receipt)
+
+    async def load_newest(self, client: "AsyncClient") -> None:
+        """Raises `ReefError`."""
+        limit = NEWEST if self._known else PAGE
+        page = await self._page(client, limit)
+        if self._known and not any(record["agent_record_id"] in self._known for record in page):
+            self._known.clear()  # more came than a page holds
+            self.whole = False
+        if len(page) < limit:
+            self.whole = True
+        self._add(page)
+
+    async def load_older(self, client: "AsyncClient") -> None:
+        """Raises `ReefError`."""
+        if self.listed and not self.whole:
+            page = await self._page(client, PAGE, self.listed[-1])
+            self.whole = len(page) < PAGE
+            self._add(page)
+
+    async def _page(
+        self, client: "AsyncClient", limit: int, last: dict[str, Any] | None = None
+    ) -> list[dict[str, Any]]:
+        of_one = self.scenario is not None
+        answer = await client.records(
+            self.scenario,
+            limit=limit,
+            order="desc",
+            payload=False,
+            after_sequence=last["sequence"] if last and of_one else None,
+            after=last["agent_record_id"] if last and not of_one else None,
+        )
+        found: list[dict[str, Any]] = answer["records"]
+        return found
+
+    def _add(self, page: list[dict[str, Any]]) -> None:
+        self._known |= {record["agent_record_id"]: record for record in page}
+        self.listed = sorted(self._known.values(), key=self._key, reverse=True)
+
+    def _key(self, record: dict[str, Any]) -> tuple[Any, ...]:
+        if self.scenario is not None:
+            return (record["sequence"],)
+        return record["created_at"], record["agent_record_id"]

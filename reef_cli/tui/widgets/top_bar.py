@@ -1,0 +1,44 @@
+"""The line at the top: which daemon, who answers, what needs a person."""
+
+from typing import Any
+
+from rich.text import Text
+from textual.reactive import reactive
+from textual.widgets import Static
+
+from reef_cli.tui.text import one_line
+
+
+class TopBar(Static):
+    """Shows the daemon's state, the scenario in view and the newest error with its remedy."""
+
+    DEFAULT_CSS = """
+    TopBar { height: auto; min-height: 1; max-height: 3; background: $panel; padding: 0 1; }
+    TopBar.-away { background: $error 40%; }
+    """
+
+    status: reactive[dict[str, Any]] = reactive(dict)
+    away: reactive[str] = reactive("")
+    scenario: reactive[str] = reactive("")
+    screen_title: reactive[str] = reactive("")
+
+    def watch_away(self, away: str) -> None:
+        self.set_class(bool(away), "-away")
+
+    def render(self) -> Text:
+        text = Text(no_wrap=True, overflow="ellipsis")
+        text.append(f"reef {self.screen_title}", "bold")
+        if self.scenario:
+            text.append(f"  {one_line(self.scenario)}", "italic")
+        if self.away:
+            return text.append(f"  no daemon answers ({one_line(self.away)}); trying again ...")
+        for runtime in (self.status.get("serving") or {}).get("upstreams") or []:
+            text.append(f"  {one_line(runtime['name'])} {runtime['state']}")
+            if runtime.get("model"):
+                text.append(f" {one_line(runtime['model'])}")
+        if budget := self.status.get("budget"):
+            text.append(f"  ${budget['spent_usd']:.2f} of ${budget['usd_per_day']:.2f} today")
+        if error := self.status.get("error"):
+            text.append(f"\n! {one_line(error['message'])}", "bold")
+            text.append(f"  {one_line(error.get('hint'))}")
+        return text

@@ -1,0 +1,102 @@
+"""A daemon that runs while its configuration, its address or its home changes, or while it is stopped."""
+
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reef.home import read_daemon
+from tests.e2e.terminal import Terminal, terminal
+from tests.stub_provider import StubProvider
+
+CHAT = [{"role": "user", "content": "hi"}]
+
+
+@pytest.fixture(scope="module")
+def stub() -> Iterator[StubProvider]:
+    with StubProvider() as provider:
+        yield provider
+
+
+@pytest.fixture
+def here(tmp_path: Path) -> Iterator[Terminal]:
+    with terminal(tmp_path) as found:
+        yield found
+
+
+def test_a_configuration_that_changed_while_it_runs(here: Terminal, stub: StubProvider) -> None:
+    here.up("--upstream", stub.url)
+    assert here.reef("up").err.startswith("reef is already up\n")
+    told = here.reef("up", "--reef.max_body_mb", "1").err
+    assert "reef is already up; what you asked for takes effect after `reef down && reef up`\n" in told
+    (here.folder / "reef.toml").write_text("[reef]\nport = 0\n")
+    assert "the changed configuration takes effect after" in here.reef("up").err
+    (here.folder / "reef.toml").write_text("[reef]\nprot = 0\n")
+    assert "did you mean `port`?" in here.refused("up", code=2)
+    assert "did you mean `max_body_mb`?" in here.refused("up", "--reef.max_body_bm", "1", code=2)
+
+
+def test_a_stale_environment(here: Terminal, stub: StubProvider) -> None:
+    here.up("--upstream", stub.url)
+    old = here.url
+    here.reef("down")
+    here.up("--upstream", stub.url)
+    here.environ["REEF_URL"] = old
+    assert here.url != old
+    told = here.refused("log", code=3)
+    assert f"REEF_URL names {old}, but the daemon of this home is at {here.url}" in told
+    assert f"REEF_URL={here.url}" in here.reef("env").out
+
+
+def test_a_home_that_was_deleted(here: Terminal, stub: StubProvider) -> None:
+    here.up("--upstream", stub.url)
+    daemon = read_daemon(here.home)
+    assert daemon is not None
+    here.environ |= {"REEF_URL": daemon.url, "REEF_TOKEN": here.token}
+    shutil.rmtree(here.home)
+    try:
+        told = here.reef("status").out
+        assert "NOT WRITABLE" in told
+        assert "the database is gone" in told
+    finally:
+        os.kill(daemon.pid, signal.SIGKILL)
+
+
+STREAMS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "chat": ("chat/completions", {"messages": CHAT}, '"error"'),
+    "messages": ("messages", {"messages": CHAT, "max_tokens": 99}, "event: error"),
+    "responses": ("responses", {"input": "hi"}, "response.failed"),
+}
+
+
+@pytest.mark.parametrize("dialect", STREAMS)
+def test_down_during_a_stream(here: Terminal, dialect: str) -> None:
+    """The client is told in its own dialect, the record is kept, and the log has no traceback."""
+    path, body, ending = STREAMS[dialect]
+    with StubProvider(lambda _: "word " * 200) as slow:
+        slow.event_delay_s = 0.2
+        here.up("--upstream", slow.url, "--model", "M")
+        with (
+            here.http() as client,
+            client.stream("POST", f"/v1/{path}", json={"model": "m", "stream": True, **body}) as answer,
+        ):
+            pieces = answer.iter_text()
+            receipt, first = answer.headers["x-reef-agent-record-id"], next(pieces)
+            began = time.monotonic()
+            with ThreadPoolExecutor(1) as pool:
+                down = pool.submit(here.reef, "down")
+                said = first + "".join(pieces)
+                assert down.result().out.startswith("reef stopped")
+        assert time.monotonic() - began < 5.5
+    assert ending in said
+    assert "the server is stopping" in said
+    assert "Traceback" not in (here.home / "logs" / "daemon.log").read_text()
+    with StubProvider() as stub:
+        here.up("--upstream", stub.url)
+        assert here.reef("explain", receipt, "--json").json["status"] == "aborted"

@@ -1,0 +1,174 @@
+"""The inbox against a real daemon: scoring, taking back, writing, and reading why a report did not count."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+from textual.widgets import TextArea
+
+from reef_cli.tui import outbox
+from reef_cli.tui.screens.inbox import InboxScreen
+from reef_cli.tui.screens.write import WriteScreen
+from reef_cli.tui.widgets.row_list import RowList
+from tests.e2e.running import Daemon, running
+from tests.stub_provider import StubProvider
+from tests.tui.stage import SMALL, Stage, play
+
+SETTINGS = """
+[[scenario]]
+match = "*"
+recipe = "grow"
+[recipe.grow]
+use = "harness_evolve"
+adapter = "chat"
+proposers = ["feedback"]
+batch_size = 100
+"""
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("inbox")
+    (folder / "reef.toml").write_text(SETTINGS)
+    with StubProvider() as stub, running(folder, "--upstream", stub.url, "--model", "m") as found:
+        yield found
+
+
+def inbox(
+    daemon: Daemon, scenario: str, scene: Callable[[Stage], Awaitable[None]], size: tuple[int, int] = SMALL
+) -> None:
+    """Open the inbox of one scenario, go through `scene`, and leave."""
+
+    async def whole(stage: Stage) -> None:
+        await stage.until(lambda: bool(stage.app.status))
+        stage.app.scenario = scenario
+        await stage.press("i")
+        await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+        await scene(stage)
+
+    play(daemon, whole, size)
+
+
+async def listed(stage: Stage, count: int) -> None:
+    await stage.until(lambda: len(stage.app.screen.query_one("#turns", RowList).rows) == count)
+
+
+async def dialogue(stage: Stage) -> None:
+    await stage.until(lambda: isinstance(stage.app.screen, WriteScreen))
+
+
+def reports(daemon: Daemon, scenario: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = daemon.get("/reef/reports", scenario=scenario)["reports"]
+    return found
+
+
+def test_ten_turns_are_scored_with_a_key_each(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "HOLD_S", 0.2)
+    for number in range(10):
+        daemon.ask(f"question {number}", scenario="ten")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 10)
+        await stage.press("plus", "minus", "0", "1", "2", "3", "5", "7", "9", "plus")
+        await listed(stage, 0)
+        await stage.until(lambda: len(reports(daemon, "ten")) == 10)
+
+    inbox(daemon, "ten", scene)
+    scores = [report["score"] for report in reversed(reports(daemon, "ten"))]
+    assert scores == [1, 0, 0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1]
+
+
+def test_a_score_is_taken_back_while_it_is_held(daemon: Daemon) -> None:
+    for number in range(2):
+        daemon.ask(f"question {number}", scenario="undo")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 2)
+        await stage.press("minus", "plus")
+        await stage.see("1, in 4 s")
+        await stage.press("z")
+        await stage.until(lambda: "1, in" not in stage.text)
+        assert "0, in" in stage.text
+        await stage.press("z", "z")
+
+    inbox(daemon, "undo", scene)
+    assert reports(daemon, "undo") == []
+
+
+def test_leaving_sends_what_is_held(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="leaving")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        await stage.press("7", "q")
+
+    inbox(daemon, "leaving", scene)
+    assert [report["score"] for report in reports(daemon, "leaving")] == [0.7]
+
+
+def test_feedback_goes_to_all_that_are_marked(daemon: Daemon) -> None:
+    receipts = {daemon.ask(f"question {number}", scenario="marked")[1] for number in range(4)}
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 4)
+        await stage.press("space", "space", "space", "f")
+        await dialogue(stage)
+        stage.app.screen.query_one(TextArea).text = "say it in metres"
+        await stage.press("tab", "0", "ctrl+s")
+        await stage.see("0 + text, in")
+        await stage.press("c")
+        await dialogue(stage)
+        await stage.press("4", "2", "ctrl+s", "q")
+
+    inbox(daemon, "marked", scene)
+    found = reports(daemon, "marked")
+    texts = [report["feedback"] for report in found]
+    assert texts.count("say it in metres") == 3
+    assert {"correction": "42"} in texts
+    assert {reference for report in found for reference in report["references"]} == receipts
+    assert [report["score"] for report in found].count(0) == 3
+
+
+def test_what_is_said_twice_of_a_turn_is_one_report(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="merged")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        await stage.press("minus", "f")
+        await dialogue(stage)
+        await stage.press("n", "o", "ctrl+s", "q")
+
+    inbox(daemon, "merged", scene)
+    (report,) = reports(daemon, "merged")
+    assert (report["score"], report["feedback"]) == (0, "no")
+
+
+def test_a_session_is_scored_as_a_whole(daemon: Daemon) -> None:
+    with daemon.client(x_reef_scenario="whole", x_reef_tag_session="s-1") as client:
+        for greeting in ("hello", "hello again"):
+            body = {"model": "m", "messages": [{"role": "user", "content": greeting}]}
+            assert client.post("/v1/chat/completions", json=body).status_code == 200
+    daemon.ask("without a session", scenario="whole")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 3)
+        await stage.press("down", "a")
+        await stage.see("whole session")
+        await stage.press("plus", "q")
+
+    inbox(daemon, "whole", scene)
+    (report,) = reports(daemon, "whole")
+    assert len(report["references"]) == len(report["pairs"]) == 2
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+def test_why_a_report_did_not_count_is_said(daemon: Daemon, size: tuple[int, int]) -> None:
+    scenario = f"why-{size[0]}"
+    _, receipt = daemon.ask("question", scenario=scenario)
+    daemon.report(receipt, score=0.5)
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("r")
+        await stage.see("This report did not count.", receipt, "no count", "score_not_a_lesson")
+
+    inbox(daemon, scenario, scene, size)

@@ -1,0 +1,113 @@
+"""Reports on their way out: held, said again, taken back, sent once."""
+
+import asyncio
+from typing import Any, cast
+
+import pytest
+
+from reef.async_client import AsyncClient
+from reef.errors import DaemonUnreachable, Invalid, ReefError
+from reef_cli.tui.outbox import HOLD_S, Held, Outbox
+
+
+class Clock:
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+class Desk:
+    """A client that takes reports, or fails with `error`."""
+
+    def __init__(self, error: ReefError | None = None) -> None:
+        self.error = error
+        self.taken: list[dict[str, Any]] = []
+
+    async def report(self, **fields: Any) -> None:
+        if self.error:
+            raise self.error
+        self.taken.append(fields)
+
+
+def send(outbox: Outbox, desk: Desk, held: Held) -> bool:
+    return asyncio.run(outbox.send(cast(AsyncClient, desk), held))
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def outbox(clock: Clock) -> Outbox:
+    return Outbox(clock)
+
+
+def test_a_report_is_due_after_the_hold(outbox: Outbox, clock: Clock) -> None:
+    outbox.hold([("a", "s")], score=1)
+    assert outbox.take_due() == []
+    clock.now = HOLD_S
+    (held,) = outbox.take_due()
+    assert held.fields() == {
+        "references": ["a"],
+        "score": 1,
+        "feedback": None,
+        "scenario": "s",
+        "agent_record_id": held.report_id,
+    }
+    assert outbox.take_back() == 0
+
+
+def test_taking_back_undoes_one_act_at_a_time(outbox: Outbox) -> None:
+    outbox.hold([("a", "s")], score=0)
+    outbox.hold([("a", "s"), ("b", "s")], feedback="shorter")
+    assert outbox.take_back() == 2
+    held = outbox.get("a")
+    assert held
+    assert (held.score, held.feedback) == (0, None)
+    assert outbox.get("b") is None
+    assert outbox.take_back() == 1
+    assert not outbox
+
+
+def test_an_act_whose_reports_are_out_is_passed_over(outbox: Outbox, clock: Clock) -> None:
+    outbox.hold([("a", "s")], score=0)
+    clock.now = 1
+    outbox.hold([("b", "s")], score=0)
+    outbox.hold([("a", "s")], score=1)
+    clock.now = 5
+    assert {held.reference for held in outbox.take_due()} == {"a", "b"}
+    outbox.hold([("c", "s")], score=0)
+    assert outbox.take_back() == 1
+    assert outbox.take_back() == 0
+
+
+def test_what_does_not_get_through_is_sent_again_as_the_same_report(outbox: Outbox, clock: Clock) -> None:
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    assert not send(outbox, Desk(DaemonUnreachable("away")), held)
+    clock.now = HOLD_S
+    (again,) = outbox.take_due()
+    assert again.report_id == held.report_id
+    desk = Desk()
+    assert send(outbox, desk, again)
+    assert len(desk.taken) == 1
+    assert outbox.take_due(everything=True) == []
+
+
+def test_what_is_refused_is_not_sent_again(outbox: Outbox) -> None:
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    with pytest.raises(Invalid):
+        send(outbox, Desk(Invalid("no")), held)
+    assert outbox.take_due(everything=True) == []
+
+
+def test_leaving_sends_what_was_on_its_way_too(outbox: Outbox, clock: Clock) -> None:
+    outbox.hold([("a", "s")], score=1)
+    clock.now = HOLD_S
+    on_its_way = outbox.take_due()
+    outbox.hold([("b", "s")], score=1)
+    assert {held.reference for held in outbox.take_due(everything=True)} == {"a", "b"}
+    assert on_its_way

@@ -1,0 +1,219 @@
+"""Traffic, a record's detail, runtimes and log, against a real daemon; long lists against a made-up one."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any, cast
+
+import pytest
+
+from reef.async_client import AsyncClient
+from reef_cli.tui.app import ReefApp
+from reef_cli.tui.screens.record import RecordScreen
+from reef_cli.tui.widgets.row_list import RowList
+from tests.e2e.running import Daemon, running
+from tests.stub_provider import Asked, Fault, Reply, StubProvider, ToolCall
+from tests.tui.stage import Stage, on_stage, play
+
+HOSTILE = "\x1b[31mred \x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe 日本語 🎉"
+PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 3000}}
+
+
+def answer(asked: Asked) -> str | Reply | Fault:
+    if "tool" in asked.user:
+        return Reply(HOSTILE, (ToolCall("search", {"q": "[red]x[/red]"}),), thinking="let me think")
+    return Fault(500, "the stub broke") if "fail" in asked.user else f"echo: {asked.user}"
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+    folder = tmp_path_factory.mktemp("traffic")
+    (folder / "reef.toml").write_text('[[scenario]]\nmatch = "*"\nrecipe = "record"\n')
+    with StubProvider(answer) as stub, running(folder, "--upstream", stub.url, "--model", "m") as found:
+        for number in range(3):
+            found.ask(f"question {number}", scenario="work")
+        found.ask("elsewhere", scenario="other")
+        asking = {"content": [{"type": "text", "text": "use the tool"}, PICTURE, {"type": "hologram"}]}
+        body = {"model": "opus", "max_tokens": 9, "messages": [{"role": "user"} | asking]}
+        with found.client(x_reef_scenario="work", x_reef_tag_session="s-1") as client:
+            told = client.post("/v1/messages", json=body)
+            found.report(told.headers["x-reef-agent-record-id"], score=1, feedback="well done")
+            client.post("/v1/chat/completions", json={"messages": [{"role": "user", "content": "fail"}]})
+        yield found
+
+
+async def traffic(stage: Stage) -> None:
+    await stage.until(lambda: bool(stage.app.status))
+    stage.app.scenario = "work"
+    await stage.press("t")
+    await stage.see("records of scenario work")
+
+
+def rows(stage: Stage) -> RowList:
+    return stage.app.screen.query_one(RowList)
+
+
+def test_traffic_is_filtered(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.see("failed", "opus", "report")
+        await stage.press("slash", *"kind:turn")
+        await stage.see("5 match")
+        assert "report" not in stage.text.partition("TIME")[2]
+        await stage.press(*" status:failed", "enter")
+        await stage.see("1 match")
+        await stage.press("escape")
+        await stage.until(lambda: len(rows(stage).rows) == 6)
+        await stage.press("slash", *"session:s-1 opus", "enter")
+        await stage.see("1 match")
+        await stage.press("escape", "a")
+        await stage.see("of all scenarios", "other m")
+
+    play(daemon, scene)
+
+
+def test_new_records_come_by_themselves(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        stage.app.scenario = "live"
+        daemon.ask("first", scenario="live")
+        await stage.until(lambda: len(rows(stage).rows) == 1)
+        key = rows(stage).key
+        daemon.ask("second", scenario="live")
+        await stage.until(lambda: len(rows(stage).rows) == 2)
+        assert rows(stage).key == key
+
+    play(daemon, scene, (120, 40))
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple[int, int]) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"opus", "enter", "enter")
+        await stage.see("use the tool", "-> calls search", "[red]x[/red]", "(thinking)", "let me think")
+        shown = stage.text
+        assert not {"\x1b", "\x07", "\u202e"} & set(shown)
+        assert "[bold]markup[/bold]" in shown
+        assert "日本語 🎉" in shown
+        await stage.press("home")
+        await stage.see("[image, image/png, 3 kB]", "[hologram, 20 B]", "session s-1", "tokens in")
+        await stage.press("x")
+        await stage.see("served by release", "well done", "score 1")
+        await stage.press("r")
+        await stage.see('"max_tokens": 9')
+        await stage.press("v", "v")
+        await stage.see('"type": "message"')
+        await stage.press("escape")
+        await stage.see("1 match")
+
+    play(daemon, scene, size)
+
+
+def test_an_error_is_said_in_the_detail(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"status:failed", "enter", "enter")
+        await stage.until(lambda: isinstance(stage.app.screen, RecordScreen))
+        await stage.see("turn failed", "! ", "HTTP 500")
+
+    play(daemon, scene)
+
+
+def test_runtimes_say_who_answers_and_why(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.press("n")
+        await stage.see("Who answers", "as configured", "main  ready", "can be written", "of $1.00")
+        await stage.see(str(daemon.home), "up for")
+
+    play(daemon, scene, (120, 40))
+
+
+def test_the_log_follows_filters_and_starts_anew_with_the_daemon(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.press("l")
+        await stage.see("INFO reef", "follows")
+        await stage.press("v", "v")
+        await stage.see("warning and worse")
+        assert "INFO reef" not in stage.text
+        await stage.press("v", "v")
+        await stage.see("INFO reef", "all levels")
+        daemon.kill()
+        await stage.see("no daemon answers")
+        daemon.start()
+        await stage.until(lambda: not stage.app.away)
+        await stage.see("INFO reef")
+
+    play(daemon, scene)
+
+
+class Archive:
+    """A client of a daemon with very many records."""
+
+    def __init__(self, count: int) -> None:
+        self.records_there = [self._record(number) for number in range(count, 0, -1)]
+        self.asked = 0
+
+    def _record(self, number: int) -> dict[str, Any]:
+        return {
+            "agent_record_id": f"receipt-{number:06}",
+            "scenario": "work",
+            "sequence": number,
+            "request_type": "inference",
+            "created_at": "2026-01-01T00:00:00Z",
+            "kind": "turn",
+            "status": "failed" if number == 7 else "complete",
+            "model": f"model-{number % 3}",
+            "usage": {"input_tokens": number, "output_tokens": 1, "cost": 0.1},
+            "timing": {"total_ms": 12.0},
+        }
+
+    async def status(self) -> dict[str, Any]:
+        return {"scenarios": {}}
+
+    async def events(self, **_: Any) -> AsyncIterator[Any]:
+        await asyncio.Event().wait()
+        yield None
+
+    async def records(self, scenario: str, *, limit: int, after: str | None, **_: Any) -> dict[str, Any]:
+        self.asked += 1
+        found = [r for r in self.records_there if after is None or r["agent_record_id"] < after]
+        return {"records": found[:limit]}
+
+    async def close(self) -> None: ...
+
+
+def scrolling(count: int, scene: Any) -> Archive:
+    archive = Archive(count)
+
+    async def main() -> None:
+        app = ReefApp(lambda: cast(AsyncClient, archive))
+        async with on_stage(app) as stage:
+            await stage.until(lambda: bool(app.status))
+            app.status = {"scenarios": {"home": {}}}
+            await stage.press("t")
+            await stage.see("the newest 500 records")
+            await scene(stage)
+
+    asyncio.run(main())
+    return archive
+
+
+def test_ten_thousand_records_scroll() -> None:
+    async def scene(stage: Stage) -> None:
+        while "the newest" in stage.text:
+            await stage.press("end")
+        assert len(rows(stage).rows) == 10_000
+        await stage.press("end")
+        await stage.see("000001")
+        await stage.press("home")
+        await stage.see("010000")
+
+    assert scrolling(10_000, scene).asked <= 25
+
+
+def test_a_filter_looks_through_what_is_not_loaded_yet() -> None:
+    async def scene(stage: Stage) -> None:
+        await stage.press("slash", *"status:failed")
+        await stage.see("1 match", "000007", "in 3000 records")
+
+    scrolling(3_000, scene)
