@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daemon.compose import open_rooms
 from daemon.growth.plugins import check_recipes, load_recipe
-from daemon.http import events, harness, logs, records, releases, reports, scenarios, status, steps
+from daemon.http import events, harness, logs, metrics, records, releases, reports, scenarios, status, steps
 from daemon.http.auth import Guard
 from daemon.http.errors import HANDLERS
 from daemon.http.inference import InferenceApp
@@ -38,7 +38,7 @@ GOODBYE_S = 5
 """How long connections may take to close when the daemon stops."""
 BACKLOG = 2048
 
-_RESOURCES = (status, reports, records, scenarios, releases, harness, steps, events, logs)
+_RESOURCES = (status, reports, records, scenarios, releases, harness, steps, events, logs, metrics)
 
 
 def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceApp]:
@@ -53,6 +53,7 @@ def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceAp
         rooms.exchange,
         max_body=section.max_body_mb * 2**20,
         require_scenario=rooms.settings.scenarios.require_header,
+        relay=section.relay,
     )
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:

@@ -93,7 +93,9 @@ class Asked:
         if isinstance(listed, str):
             return [("user", listed)]
         return [
-            (item.get("role") or item.get("type", ""), _text(item.get("content"))) for item in listed or []
+            (item.get("role") or item.get("type", ""), _text(item.get("content")))
+            for item in listed or []
+            if isinstance(item, dict)
         ]
 
 
@@ -145,6 +147,7 @@ class StubProvider:
         app.router.add_post("/v1/messages/count_tokens", self._count)
         for path in _DIALECTS:
             app.router.add_post(path, self._serve)
+        app.router.add_route("*", "/v1/{other:embeddings|completions|files.*|messages/batches}", self._other)
         runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=0.1)
         self._loop.run_until_complete(runner.setup())
         site = web.TCPSite(runner, "127.0.0.1", self.port)
@@ -166,6 +169,21 @@ class StubProvider:
         self._check("messages")
         asked = await self._note(request, "messages")
         return web.json_response({"input_tokens": len(asked.system.split()) + len(asked.user.split())})
+
+    async def _other(self, request: web.Request) -> web.StreamResponse:
+        """A path of no dialect: what it got comes back, unless the answer is raw or a fault."""
+        body = await request.read()
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        is_json = body.startswith(b"{")
+        asked = Asked(request.method, request.path_qs, headers, body, json.loads(body) if is_json else {})
+        self.asked.append(asked)
+        answer = self.answer(asked)
+        if isinstance(answer, Raw):
+            return await self._stream(request, list(answer.chunks), answer)
+        if isinstance(answer, Fault):
+            error = stub_dialects.error("chat", answer.status, answer.message)
+            return web.json_response(error, status=answer.status, headers=answer.headers)
+        return web.Response(body=body, content_type=request.content_type)
 
     def _check(self, dialect: str) -> None:
         if dialect not in self.api:

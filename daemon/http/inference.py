@@ -7,9 +7,11 @@ wrapper's) or what an exchange is (`daemon.serving`).
 import asyncio
 import logging
 import re
-from collections.abc import MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
+from urllib.parse import quote
 
 from starlette.types import Receive, Scope, Send
 
@@ -18,6 +20,7 @@ from daemon.http.request_body import read_body
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
 from daemon.serving.refusal import refusal
+from daemon.serving.relay import Relay
 from daemon.wire.codec import codec_for, dialect_of
 from daemon.wire.encoding import decode
 from reef.errors import Invalid, NotFound, ReefError, Unavailable, Unsupported
@@ -45,12 +48,19 @@ def place_of(path: str) -> Place | None:
 
 
 class InferenceApp:
-    """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused."""
+    """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused. `relay`: shell
+    patterns of further paths that are passed on."""
 
     def __init__(
-        self, exchange: Exchange, *, max_body: int = 64 * 2**20, require_scenario: bool = False
+        self,
+        exchange: Exchange,
+        *,
+        max_body: int = 64 * 2**20,
+        require_scenario: bool = False,
+        relay: Sequence[str] = (),
     ) -> None:
         self._exchange = exchange
+        self._relay = Relay(exchange.router, exchange.upstream_of, relay)
         self._max_body = max_body
         self._require_scenario = require_scenario
         self._running: dict[asyncio.Task[None], Call] = {}
@@ -71,16 +81,18 @@ class InferenceApp:
         headers: list[Header] = [
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         ]
-        dialect = dialect_of(place.path)
+        method, dialect = scope["method"], dialect_of(place.path)
         try:
-            if scope["method"] == "POST" and dialect is not None:
-                body = await read_body(receive, headers, self._max_body)
-                if body is None:
-                    return
-                call = self._call(scope, place, headers, dialect, body)
-                await self._exchanged(call, receive, send)
-            else:
-                await _write(await self._other(scope["method"], place.path, headers), send)
+            recorded = method == "POST" and dialect is not None
+            if not recorded and (own := await self._other(method, place.path, headers)) is not None:
+                await _write(own, send)
+                return
+            body = await read_body(receive, headers, self._max_body)
+            if body is None:
+                return
+            call = self._call(scope, place, headers, dialect or _shape(place.path, dict(headers)), body)
+            answering = self._exchange.answer if recorded else partial(self._relay.answer, method)
+            await self._answered(call, answering, receive, send)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
         except Exception as error:
@@ -94,9 +106,10 @@ class InferenceApp:
         if scenario is None and self._require_scenario:
             raise Invalid("the request names no scenario", hint="send the header x-reef-scenario")
         query = scope["query_string"].decode("latin-1")
+        path = quote(place.path, safe="/:@!$&'()*+,;=~")
         return Call(
             dialect,
-            f"{place.path}?{query}" if query else place.path,
+            f"{path}?{query}" if query else path,
             headers,
             decode(body, named.get("content-encoding"), limit=self._max_body),
             scenario=check_scenario(scenario or DEFAULT_SCENARIO),
@@ -105,7 +118,9 @@ class InferenceApp:
             start=named.get("x-reef-release-id") or named.get("x-reef-artifact-version"),
         )
 
-    async def _exchanged(self, call: Call, receive: Receive, send: Send) -> None:
+    async def _answered(
+        self, call: Call, answering: Callable[[Call], Awaitable[Answer]], receive: Receive, send: Send
+    ) -> None:
         """Answer a call, or call it off when the client leaves before the answer is there."""
         task = asyncio.current_task()
         assert task is not None
@@ -122,7 +137,7 @@ class InferenceApp:
         self._running[task] = call
         answer: Answer | None = None
         try:
-            answer = await self._exchange.answer(call)
+            answer = await answering(call)
             await _write(answer, send)
         except asyncio.CancelledError:
             if not (left or call.stopping):
@@ -137,7 +152,8 @@ class InferenceApp:
             del self._running[task]
             watch.cancel()
 
-    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer:
+    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer | None:
+        """What is answered here; None for what is passed on."""
         named = dict(headers)
         if method == "GET" and path == "/responses" and named.get("upgrade", "").lower() == "websocket":
             answer = refusal(
@@ -149,9 +165,11 @@ class InferenceApp:
         if method == "GET" and (path == "/models" or path.startswith("/models/")):
             models = await self._exchange.router.models()
             return model_list(models, path[len("/models/") :], anthropic="anthropic-version" in named)
+        if self._relay.takes(method, path):
+            return None
         raise NotFound(
             f"{method} /v1{path} is not served here",
-            hint="chat/completions, messages, messages/count_tokens, responses and models are",
+            hint=f'to pass it on to the upstream: [reef] relay = ["{path[:100]}"]',
         )
 
 

@@ -10,6 +10,7 @@ from daemon.records.bodies import store_body
 from daemon.records.draft import Draft
 from daemon.records.kinds import kind_of
 from daemon.records.retries import message_hash, supersede
+from daemon.records.tally import Tally
 from daemon.store.codec import dump
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
@@ -17,6 +18,7 @@ from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
 from daemon.wire.scrub import mask
 from reef.errors import Invalid, NotFound
+from reef.feedback import Usage
 from reef.ids import rfc3339
 from reef.runtime import Price
 
@@ -37,6 +39,7 @@ class RecordBook:
         self._scrub = scrub
         self._price_of = price_of
         self._running: dict[str, str] = {}
+        self.tally = Tally()
         self.awaited: set[str] = set()
         """Running exchanges that a report names already."""
 
@@ -58,7 +61,8 @@ class RecordBook:
         Raises:
             Unavailable: the store cannot be written.
         """
-        await self._store.write(lambda connection: self._insert(connection, draft))
+        usage = await self._store.write(lambda connection: self._insert(connection, draft))
+        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, usage)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""
@@ -70,7 +74,7 @@ class RecordBook:
         )
         return await self._store.read(lambda connection: connection.execute(query).scalar())
 
-    def _insert(self, connection: Connection, draft: Draft) -> None:
+    def _insert(self, connection: Connection, draft: Draft) -> Usage:
         messages = _recognise(draft) if draft.kind == "turn" else None
         parsed = read_answer(
             draft.dialect,
@@ -81,6 +85,12 @@ class RecordBook:
             receipt=draft.id,
         )
         price = self._price_of(draft.upstream_name)
+        usage = Usage(
+            parsed.input_tokens,
+            parsed.output_tokens,
+            parsed.cached_tokens,
+            price.cost(parsed.input_tokens, parsed.output_tokens) if price else None,
+        )
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
         response, yet_more = self._masked(draft.response)
@@ -109,10 +119,10 @@ class RecordBook:
                 "upstream_request_id": draft.upstream_request_id,
                 "stream": draft.stream,
                 "http_status": draft.http_status,
-                "input_tokens": parsed.input_tokens,
-                "output_tokens": parsed.output_tokens,
-                "cached_tokens": parsed.cached_tokens,
-                "cost": price.cost(parsed.input_tokens, parsed.output_tokens) if price else None,
+                "input_tokens": usage.input_tokens,
+                "output_tokens": usage.output_tokens,
+                "cached_tokens": usage.cached_tokens,
+                "cost": usage.cost,
                 "ttft_ms": draft.ttft_ms,
                 "upstream_ms": draft.upstream_ms,
                 "total_ms": draft.total_ms,
@@ -140,6 +150,7 @@ class RecordBook:
                 {"scenario": draft.scenario, "alias": name, "record_id": draft.id} for name in sorted(names)
             ]
             connection.execute(insert(aliases), rows)
+        return usage
 
     def _masked(self, body: bytes) -> tuple[bytes, int]:
         return mask(body) if self._scrub else (body, 0)

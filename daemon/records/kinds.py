@@ -32,6 +32,13 @@ _SUMMARY = re.compile(
     rf"|\b{_WHAT}\b[^.\n]{{0,40}}\bcompact\w+|\bhand-?off summary\b",
     re.I,
 )
+_OF_THIS = re.compile(
+    r"\bsummar\w+\b[^.\n]{0,80}\b(?:conversation|session|discussion|messages|chat)\b"
+    r"[^.\n]{0,20}\b(?:so far|above|until now|up to (?:this|now))\b"
+    r"|\bhand-?off summary\b|\bcheckpoint (?:compaction|summary)\b",
+    re.I,
+)
+"""A summary of what was said in this very request: people who build such things speak of summaries too."""
 _ONWARD = re.compile(
     r"\bcontinu(?:e|es|ed|ing)\b|\bresum(?:e|es|ing)\b|\bhand-?off\b|\bcheckpoint\b|\bcompact(?:ion|ing)\b"
     r"|\bwithout losing\b",
@@ -69,7 +76,7 @@ def _is_compacted(spoken: list[Message]) -> bool:
     return (
         any(message["role"] == "assistant" for message in spoken)
         and len(asked) >= _PASTED_CHARS
-        and _together(asked[:_HEAD_CHARS], _SUMMARY, _ONWARD, _MACHINE)
+        and _together(asked[:_HEAD_CHARS], _OF_THIS, _ONWARD, _MACHINE)
     )
 
 

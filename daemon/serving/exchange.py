@@ -14,7 +14,8 @@ from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.refusal import refusal, upstream_refused
+from daemon.serving.reading import ANSWER_LIMIT
+from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
 from daemon.serving.turn import Turn
@@ -25,9 +26,6 @@ from daemon.wire.headers import for_client
 from reef.errors import Invalid, ReefError, TimedOut, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
-
-_KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
-_ANSWER_LIMIT = 2**30
 
 
 class Exchange:
@@ -48,7 +46,7 @@ class Exchange:
         upstream_of: Callable[[str], str | None] = lambda _: None,
     ) -> None:
         self.router = router
-        self._upstream_of = upstream_of
+        self.upstream_of = upstream_of
         self.keeper = Keeper(records, on_record_failure, on_record)
         self.complete = OwnCalls(router, self.keeper, upstream_of).complete
         self._scenarios = scenarios
@@ -65,7 +63,7 @@ class Exchange:
         began = perf_counter()
         codec = codec_for(call.dialect)
         facts = codec.facts(call.body)
-        runtimes = self.router.route(call.dialect, facts.model, self._upstream_of(call.scenario))
+        runtimes = self.router.route(call.dialect, facts.model, self.upstream_of(call.scenario))
         served, conversation = await self._served(call, facts)
         body = call.body
         if served.prefix:
@@ -76,8 +74,10 @@ class Exchange:
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
         turn = Turn(call, draft, codec, facts, opens, began)
-        if call.kind == "count_tokens" and not runtimes[0].speaks(call.dialect):
-            return await self._estimated(turn)
+        if call.kind == "count_tokens":
+            if not runtimes[0].speaks(call.dialect):
+                return await self._estimated(turn)
+            runtimes = tuple(runtime for runtime in runtimes if runtime.speaks(call.dialect))
         response: ProviderResponse | None = None
         try:
             turn.sent = perf_counter()
@@ -130,7 +130,7 @@ class Exchange:
         encoding = response.header("content-encoding")
         if not is_plain(encoding):
             try:
-                body = decode(body, encoding, limit=_ANSWER_LIMIT)
+                body = decode(body, encoding, limit=ANSWER_LIMIT)
             except Invalid as error:
                 raise UpstreamFailed(f"the upstream's answer cannot be read: {error.message}") from error
             turn.arrived = [body]
@@ -146,7 +146,7 @@ class Exchange:
         elif 400 <= status < 500:
             refused = upstream_refused(turn.draft.upstream_name or "", status, body)
             stored = await self.keeper.keep(turn.end("failed", refused))
-            status = status if status in _KEPT_STATUS else 400
+            status = status if status in KEPT_STATUS else 400
             body = crossing.error(body, status) if crossing else body
         else:
             raise upstream_refused(turn.draft.upstream_name or "", status, body)

@@ -8,16 +8,14 @@ from typing import Any
 from daemon.records.draft import Draft, RecordKind
 from daemon.runtimes.router import Router
 from daemon.serving.keeper import Keeper
+from daemon.serving.reading import read_whole
 from daemon.serving.refusal import upstream_refused
 from daemon.serving.served import Served
 from daemon.wire.codec import codec_for
-from daemon.wire.encoding import decode
-from reef.errors import Invalid, ReefError, UpstreamFailed
+from reef.errors import ReefError, UpstreamFailed
 from reef.feedback import Message, Usage
 from reef.ids import new_receipt, now
 from reef.runtime import DIALECTS, Parsed, Price, ProviderRequest, Runtime
-
-_ANSWER_LIMIT = 2**30
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,17 +115,10 @@ class OwnCalls:
 async def _send(runtime: Runtime, request: ProviderRequest, draft: Draft) -> None:
     """Read a buffered answer into the draft. Raises UpstreamFailed when it is an error."""
     response = await runtime.send(request)
-    try:
-        body = b"".join([chunk async for chunk in response.body])
-    finally:
-        await response.close()
     draft.http_status = response.status
     draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
     draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
-    try:
-        draft.response = decode(body, response.header("content-encoding"), limit=_ANSWER_LIMIT)
-    except Invalid as error:
-        raise UpstreamFailed(f"the answer of `{runtime.name}` cannot be read: {error.message}") from error
+    draft.response = await read_whole(response, runtime.name)
     if not 200 <= response.status < 300:
         raise upstream_refused(runtime.name, response.status, draft.response)
 

@@ -10,6 +10,9 @@ from daemon.wire.values import load_object, mapping, string
 from reef.errors import ReefError, Unavailable, UpstreamFailed
 from reef.runtime import Header
 
+KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
+"""Those of an upstream's 4xx that a client sees as they are; any other becomes 400."""
+
 
 def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = ()) -> Answer:
     """The answer for an error; `advice_from` are an upstream's headers, of which those about coming back

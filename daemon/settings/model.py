@@ -4,7 +4,7 @@ Field names are the keys that users write. A field without a default must be giv
 """
 
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -30,6 +30,8 @@ class ReefSection(Section):
     max_body_mb: int = Field(64, gt=0)
     on_record_failure: Literal["refuse", "serve"] = "refuse"
     scrub: bool = True
+    relay: tuple[Annotated[str, Field(pattern=r"^/")], ...] = ()
+    """Shell patterns of further paths after `/v1` that are passed on unrecorded."""
 
 
 class PriceSection(Section):

@@ -58,6 +58,11 @@ class Writer:
         self._jobs.put(_Job(work, future))
         return future
 
+    @property
+    def waiting(self) -> int:
+        """Jobs that no commit has taken up yet."""
+        return self._jobs.qsize()
+
     def close(self) -> None:
         """Finish what waits, then stop."""
         self._closing = True

@@ -87,6 +87,12 @@ def test_a_stream_that_broke_is_not_repeated(home: House, stub: StubProvider, se
     assert home.records.drafts[0].status == "failed"
 
 
+def test_tokens_are_counted_by_who_can_count(home: House, second: StubProvider) -> None:
+    answer = httpx.post(f"{home.url}/v1/messages/count_tokens", json=body_of("messages", "one two"))
+    assert answer.json() == {"input_tokens": 2}
+    assert not second.asked
+
+
 def test_only_the_models_name_changes_on_the_way(home: House, second: StubProvider) -> None:
     body = b'{ "messages": [{"role": "user", "content": "hi"}],  "model" : "big-1" , "x": 1.0}'
     answer = httpx.post(f"{home.url}/v1/chat/completions", content=body)

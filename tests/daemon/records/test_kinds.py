@@ -185,6 +185,22 @@ CASES: list[tuple[str, Dialect, dict[str, Any], str]] = [
         "turn",
     ),
     (
+        "a person who builds compaction",
+        "messages",
+        {
+            "tools": TOOLS,
+            "messages": [
+                *HISTORY[:2],
+                user(
+                    "Implement context compaction in the agent: near the limit it writes a summary of the "
+                    "conversation, keeps the last messages and continues. Add a test that shows that the LLM "
+                    "gets the summary, and that nothing of the session is lost when it resumes after that."
+                ),
+            ],
+        },
+        "turn",
+    ),
+    (
         "a person who asks for a title",
         "chat",
         {"messages": [said("user", "Suggest a short title for this chat, 5 words")]},

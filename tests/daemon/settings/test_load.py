@@ -210,6 +210,7 @@ def test_keys_that_contradict(folder: Path, lines: str, message: str) -> None:
         ("retries = 11", "reef.toml:4 .*`retries` must be"),
         ("concurrency = 0", "reef.toml:4 .*`concurrency` must be"),
         ('[[scenario]]\nmatch = "*"\nrecipe = "record"\nupstream = "b"', "reef.toml:7 .*no upstream `b`"),
+        ('[reef]\nrelay = ["files"]', "reef.toml:5 .*`relay` "),
         ('[recipe.x]\nupstream = "b"', "reef.toml:5 .*no upstream `b`"),
     ],
 )

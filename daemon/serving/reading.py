@@ -1,0 +1,24 @@
+"""Reading a buffered answer of an upstream to its end."""
+
+from daemon.wire.encoding import decode
+from reef.errors import Invalid, UpstreamFailed
+from reef.runtime import ProviderResponse
+
+ANSWER_LIMIT = 2**30
+"""Bytes of one answer when unpacked."""
+
+
+async def read_whole(response: ProviderResponse, name: str) -> bytes:
+    """The body in plain bytes; the response is closed then.
+
+    Raises:
+        UpstreamFailed, TimedOut: it broke, or is not what its `content-encoding` says.
+    """
+    try:
+        body = b"".join([chunk async for chunk in response.body])
+    finally:
+        await response.close()
+    try:
+        return decode(body, response.header("content-encoding"), limit=ANSWER_LIMIT)
+    except Invalid as error:
+        raise UpstreamFailed(f"the answer of `{name}` cannot be read: {error.message}") from error

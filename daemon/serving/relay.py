@@ -1,0 +1,82 @@
+"""Requests that are passed on and not recorded: embeddings, plain completions, and what the user lists."""
+
+from collections.abc import Callable, Sequence
+from fnmatch import fnmatchcase
+
+from daemon.runtimes.router import Router
+from daemon.serving.call import Answer, Begin, Call, Write
+from daemon.serving.reading import read_whole
+from daemon.serving.refusal import KEPT_STATUS, upstream_refused
+from daemon.wire.codec import codec_for
+from daemon.wire.encoding import BROKEN, decoder, is_plain
+from daemon.wire.headers import for_client
+from daemon.wire.values import load_object, string
+from reef.errors import ReefError, Unsupported
+from reef.runtime import Dialect, ProviderRequest, ProviderResponse
+
+ALWAYS = frozenset({"/embeddings", "/completions"})
+
+
+class Relay:
+    """`patterns` are shell patterns of further paths, each after `/v1`; `upstream_of` as in `Exchange`."""
+
+    def __init__(
+        self, router: Router, upstream_of: Callable[[str], str | None], patterns: Sequence[str] = ()
+    ) -> None:
+        self._router = router
+        self._upstream_of = upstream_of
+        self._patterns = tuple(patterns)
+
+    def takes(self, method: str, path: str) -> bool:
+        """Whether this path (after `/v1`) is passed on."""
+        if method == "POST" and path in ALWAYS:
+            return True
+        return ".." not in path and any(fnmatchcase(path, pattern) for pattern in self._patterns)
+
+    async def answer(self, method: str, call: Call) -> Answer:
+        """The upstream's own answer. The call's dialect is that of the provider that knows its path.
+
+        Raises:
+            ReefError: there is no such upstream, or it failed.
+        """
+        body, shape = call.body, call.dialect
+        model = string((load_object(body) or {}).get("model")) if body else None
+        runtime = self._router.pick(shape, model, self._upstream_of(call.scenario))
+        if not runtime.speaks(shape):
+            raise Unsupported(f"upstream `{runtime.name}` has no {call.path}", hint="name another model")
+        name = self._router.name_at(runtime, model)
+        if model is not None and name is not None and name != model:
+            body = codec_for(shape).set_model(body, name)
+        dialect = shape if shape == "messages" else None
+        request = ProviderRequest(
+            dialect, call.path, call.headers, body, method=method, scenario=call.scenario
+        )
+        response = await runtime.send(request)
+        own = for_client(response.headers)
+        if response.status < 300 and (response.header("content-type") or "").startswith("text/event-stream"):
+            return Answer(response.status, own, pump=_Pump(response, shape))
+        whole = await read_whole(response, runtime.name)
+        if response.status >= 500:
+            raise upstream_refused(runtime.name, response.status, whole)
+        status = response.status if response.status in KEPT_STATUS or response.status < 400 else 400
+        return Answer(status, own, whole)
+
+
+class _Pump:
+    """Sends a stream on as it comes; one that breaks ends with the dialect's own error event."""
+
+    def __init__(self, response: ProviderResponse, shape: Dialect) -> None:
+        self._response = response
+        self._shape = shape
+
+    async def __call__(self, begin: Begin, write: Write) -> None:
+        encoding = self._response.header("content-encoding") or ""
+        try:
+            await begin()
+            unpack = None if is_plain(encoding) else decoder(encoding)
+            async for chunk in self._response.body:
+                await write(unpack(chunk) if unpack else chunk)
+        except (ReefError, *BROKEN) as error:
+            await write(codec_for(self._shape).error_event(f"502 upstream overloaded: {error}"))
+        finally:
+            await self._response.close()

@@ -1,0 +1,115 @@
+"""A daemon between an agent and its provider: whose key goes where, who stands in, what is stored."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import anthropic
+import httpx
+import pytest
+
+from tests.e2e.running import TOKEN, Daemon, running
+from tests.stub_provider import Asked, Fault, Reply, StubProvider
+
+CONFIG = """
+[[upstream]]
+name = "provider"
+base_url = "{provider}"
+api = ["anthropic"]
+auth = "passthrough"
+models = ["claude-*"]
+fallback = ["local"]
+
+[[upstream]]
+name = "local"
+base_url = "{local}"
+api = ["chat"]
+model = "qwen"
+api_key_file = "key"
+
+[upstream.alias]
+"claude-*" = "qwen"
+
+[[scenario]]
+match = "local-*"
+recipe = "record"
+upstream = "local"
+"""
+CHAT = [{"role": "user", "content": "hi"}]
+
+
+def own_key(asked: Asked) -> Fault | Reply:
+    shown = [asked.headers.get(name, "") for name in ("authorization", "x-api-key")]
+    return Reply("from the provider") if "sk-own" in str(shown) else Fault(401, "wrong key")
+
+
+@pytest.fixture
+def provider() -> Iterator[StubProvider]:
+    with StubProvider(own_key) as started:
+        yield started
+
+
+@pytest.fixture
+def local() -> Iterator[StubProvider]:
+    with StubProvider(lambda asked: "from here") as started:
+        yield started
+
+
+@pytest.fixture
+def daemon(tmp_path: Path, provider: StubProvider, local: StubProvider) -> Iterator[Daemon]:
+    (tmp_path / "key").write_text("sk-local\n")
+    (tmp_path / "reef.toml").write_text(CONFIG.format(provider=provider.url, local=local.url))
+    with running(tmp_path) as started:
+        yield started
+
+
+def ask(daemon: Daemon, path: str = "", key: str = "sk-own") -> tuple[str, dict[str, object]]:
+    """The answer that an SDK gets with its own key, and the record of it."""
+    headers = {"x-reef-token": TOKEN}
+    with anthropic.Anthropic(
+        base_url=daemon.url + path, api_key=key, default_headers=headers, max_retries=0
+    ) as claude:
+        answer = claude.messages.with_raw_response.create(model="claude-x", max_tokens=9, messages=CHAT)
+    text = answer.parse().content[0].text
+    return text, daemon.get(f"/reef/records/{answer.headers['x-reef-agent-record-id']}")
+
+
+def test_the_clients_key_goes_to_the_provider_and_reefs_token_nowhere(
+    daemon: Daemon, provider: StubProvider
+) -> None:
+    text, record = ask(daemon)
+    assert (text, record["upstream"]["name"]) == ("from the provider", "provider")  # type: ignore[index]
+    assert TOKEN not in str(provider.asked[-1].headers)
+    with pytest.raises(anthropic.AuthenticationError, match="wrong key"):
+        ask(daemon, key="sk-other")
+    with pytest.raises(anthropic.AuthenticationError, match="x-reef-token"):
+        ask(daemon, key=TOKEN)
+
+
+def test_another_stands_in_over_a_bridge_with_its_own_key(
+    daemon: Daemon, provider: StubProvider, local: StubProvider
+) -> None:
+    provider.answer = lambda asked: Fault(529, "overloaded")
+    text, record = ask(daemon)
+    assert text == "from here"
+    assert (record["model"], record["status"]) == ("claude-x", "complete")
+    assert record["metadata"]["attempts"] == ["upstream `provider` answered 529"]  # type: ignore[index]
+    asked = local.asked[-1]
+    assert (asked.payload["model"], asked.headers["authorization"]) == ("qwen", "Bearer sk-local")
+    assert "sk-own" not in str(asked.headers)
+
+
+def test_a_scenario_with_an_upstream_of_its_own(daemon: Daemon, provider: StubProvider) -> None:
+    text, record = ask(daemon, "/s/local-shop")
+    assert (text, record["upstream"]["name"]) == ("from here", "local")  # type: ignore[index]
+    assert not provider.asked
+
+
+def test_titles_and_repeats_are_told_apart(daemon: Daemon) -> None:
+    base = f"{daemon.url}/s/local-x/r/run-1/v1/chat/completions"
+    title = {"role": "system", "content": "You are a title generator for chat threads. One line, brief."}
+    for messages in (CHAT, CHAT, [title, *CHAT]):
+        body = {"model": "qwen", "messages": messages}
+        assert httpx.post(base, json=body, headers={"x-reef-token": TOKEN}).status_code == 200
+    first, second, third = daemon.get("/reef/scenarios/local-x/records", payload=0)["records"]
+    assert [record["kind"] for record in (first, second, third)] == ["turn", "turn", "title"]
+    assert (first["superseded_by"], second["superseded_by"]) == (second["agent_record_id"], None)
