@@ -1,5 +1,8 @@
 """A model of random weights, small enough to make and load in a blink: what it says means nothing.
 
+It never ends an answer by itself, so that an answer is as long as the request allows: every embedding points
+along the first axis, and the output rows of the tokens that end an answer point the other way.
+
 `tiny_model()` makes it once per test process; `python -m tests.tiny_gguf FILE` writes one by hand.
 """
 
@@ -13,6 +16,7 @@ import numpy as np
 
 HIDDEN, FEED_FORWARD, LAYERS, HEADS, KV_HEADS = 64, 160, 2, 4, 2
 CONTEXT = 8192
+STEADY = 40.0  # far above what the layers add to the first axis
 CONTROL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 MERGES = ("Ġ t", "h e", "Ġt he", "i n", "Ġ a", "r e")
 TEMPLATE = (
@@ -50,7 +54,13 @@ def write(path: Path, *, seed: int = 0) -> Path:
     writer.add_add_bos_token(False)
     writer.add_chat_template(TEMPLATE)
     for name, shape in _shapes(len(words)):
-        writer.add_tensor(name, _values(np.random.default_rng([seed, len(name), *name.encode()]), shape))
+        values = _values(np.random.default_rng([seed, len(name), *name.encode()]), shape)
+        if name == "token_embd.weight":
+            values[:, 0] = STEADY
+        elif name == "output.weight":
+            values[:, 0] = 0.0
+            values[: len(CONTROL), 0] = -STEADY
+        writer.add_tensor(name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -85,7 +95,12 @@ def _shapes(words: int) -> list[tuple[str, tuple[int, ...]]]:
     layers = [
         (f"blk.{layer}.{name}.weight", shape) for layer in range(LAYERS) for name, shape in block.items()
     ]
-    return [("token_embd.weight", (words, HIDDEN)), *layers, ("output_norm.weight", (HIDDEN,))]
+    return [
+        ("token_embd.weight", (words, HIDDEN)),
+        *layers,
+        ("output_norm.weight", (HIDDEN,)),
+        ("output.weight", (words, HIDDEN)),
+    ]
 
 
 def _values(
