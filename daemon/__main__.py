@@ -4,6 +4,7 @@ Each verb is a function of its words that returns an exit code: 0 done, 1 failed
 configuration, 4 not found, 70 a bug. To add one: a line in `VERBS`.
 """
 
+import io
 import os
 import sys
 import traceback
@@ -24,13 +25,13 @@ def main(words: Sequence[str]) -> int:
     """Run one verb and tell what went wrong in lines for people."""
     if not words or words[0] not in VERBS:
         told = f"`{words[0]}` is not a verb" if words else "a verb is missing"
-        print(f"error: {told}\nhint: one of {', '.join(VERBS)}", file=sys.stderr)  # noqa: T201 - it is a command
+        print(f"error: {told}\nhint: one of {', '.join(VERBS)}", file=sys.stderr)
         return 2
     module, _, function = VERBS[words[0]].partition(":")
     try:
         code: int = getattr(import_module(module), function)(list(words[1:]))
     except ReefError as error:
-        print(error_text(error), file=sys.stderr)  # noqa: T201
+        print(error_text(error), file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt:
         return 130
@@ -41,6 +42,7 @@ def main(words: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(line_buffering=True)
     os.umask(0o077)
     sys.exit(main(sys.argv[1:]))

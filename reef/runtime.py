@@ -4,7 +4,7 @@ The bytes of a provider pass through untouched, so a runtime deals in bytes; wha
 `daemon.wire`'s business.
 """
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -29,6 +29,8 @@ class ProviderRequest:
     """Whose turn it takes where an upstream bounds what runs at once."""
     attempts: list[str] = field(default_factory=list, compare=False)
     """Filled in by who sends it: how each try before the last ended."""
+    on_sent: Callable[[], None] | None = field(default=None, compare=False)
+    """Called by who sends it as soon as its head has left: from then on it may cost money."""
 
 
 @dataclass(slots=True)

@@ -1,7 +1,8 @@
 """A model of random weights, small enough to make and load in a blink: what it says means nothing.
 
-It never ends an answer by itself, so that an answer is as long as the request allows: every embedding points
-along the first axis, and the output rows of the tokens that end an answer point the other way.
+It never ends an answer by itself, so that an answer is as long as the request allows, and says ASCII only,
+or (`halves`) only bytes that are no character of their own. For that every embedding points along the first
+axis, and the output rows of what it never says point the other way.
 
 `tiny_model()` makes it once per test process; `python -m tests.tiny_gguf FILE` writes one by hand.
 """
@@ -25,9 +26,12 @@ TEMPLATE = (
 )
 
 
-def write(path: Path, *, seed: int = 0) -> Path:
+def write(path: Path, *, seed: int = 0, halves: bool = False) -> Path:
     """Write a llama GGUF of about 110,000 random parameters. The same seed gives the same file."""
-    words = (*CONTROL, *_byte_symbols(), *(merge.replace(" ", "") for merge in MERGES))
+    symbols = _byte_symbols()
+    high = symbols[128:]
+    words = (*CONTROL, *symbols, *(merge.replace(" ", "") for merge in MERGES))
+    silent = {*words} - {*high} if halves else {*CONTROL, *high}
     writer = gguf.GGUFWriter(path, "llama")
     writer.add_name("tiny")
     writer.add_file_type(gguf.LlamaFileType.ALL_F32)
@@ -58,8 +62,7 @@ def write(path: Path, *, seed: int = 0) -> Path:
         if name == "token_embd.weight":
             values[:, 0] = STEADY
         elif name == "output.weight":
-            values[:, 0] = 0.0
-            values[: len(CONTROL), 0] = -STEADY
+            values[:, 0] = [-STEADY if word in silent else 0.0 for word in words]
         writer.add_tensor(name, values)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

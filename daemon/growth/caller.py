@@ -47,7 +47,12 @@ class Caller:
             messages, max_tokens=max_tokens, prefix=served.prefix if served else None, schema=schema
         )
         await purse.take(size)
-        usage = UNKNOWN
+        usage = NOTHING  # what never left is not billed
+
+        def sent() -> None:
+            nonlocal usage
+            usage = UNKNOWN
+
         try:
             async with asyncio.timeout(timeout_s):
                 answer = await self.exchange.complete(
@@ -59,13 +64,14 @@ class Caller:
                     temperature=temperature,
                     schema=schema,
                     tags={"step": str(purse.step)},
+                    on_sent=sent,
                 )
             usage = answer.usage
         except TimeoutError:
             raise TimedOut(f"the model did not answer within {timeout_s:g} s") from None
-        except (UpstreamFailed, TimedOut) as error:
-            if not error.sent or (isinstance(error, UpstreamFailed) and error.status is not None):
-                usage = NOTHING  # what was never asked, or answered with an error, is not billed
+        except UpstreamFailed as error:
+            if error.status is not None:
+                usage = NOTHING  # an error is not billed either
             raise
         finally:
             usage = await purse.settle(size, usage)

@@ -99,7 +99,7 @@ def _refuse_passthrough(loaded: Loaded, name: str, section: RecipeSection) -> No
 def seed_tree(section: RecipeSection) -> HarnessTree:
     """The tree that a new scenario starts with."""
     seeds = [
-        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)  # type: ignore[arg-type]
+        Mutation("create", entry.id, entry.name, entry.config, entry.disabled or None)
         for entry in section.seed
     ]
     return apply(HarnessTree(), seeds)

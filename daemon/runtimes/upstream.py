@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import BytesIO
+from types import SimpleNamespace
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -103,6 +104,7 @@ class HttpUpstream:
                 proxy=_proxy(self.base_url),
                 cookie_jar=aiohttp.DummyCookieJar(),
                 auto_decompress=False,
+                trace_configs=[_telling_when_sent()],
                 skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
                 max_line_size=65536,
                 max_field_size=65536,
@@ -142,6 +144,7 @@ class HttpUpstream:
                 headers=self._headers(request),
                 data=_payload(request.body),
                 allow_redirects=False,
+                trace_request_ctx=request.on_sent,
             )
         except (aiohttp.ClientError, OSError, ValueError) as error:
             failure = explain(error, self.name, self.base_url)
@@ -206,6 +209,18 @@ class HttpUpstream:
             if "anthropic-version" not in names:
                 headers.append(("anthropic-version", _ANTHROPIC_VERSION))
         return headers
+
+
+def _telling_when_sent() -> aiohttp.TraceConfig:
+    """Calls a request's `on_sent` once its head has been written to a connection."""
+
+    async def tell(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
+        if context.trace_request_ctx is not None:
+            context.trace_request_ctx()
+
+    config = aiohttp.TraceConfig()
+    config.on_request_headers_sent.append(tell)
+    return config
 
 
 def model_ids(payload: object) -> list[str]:

@@ -52,9 +52,11 @@ class OwnCalls:
         seed: int | None = None,
         tags: Mapping[str, str] | None = None,
         record: bool = True,
+        on_sent: Callable[[], None] | None = None,
     ) -> Completed:
         """Ask for one answer. `served` stands in front of the messages and is what the record names; `model`
-        None means the runtime's own; `messages` have the roles system, user and assistant, and text.
+        None means the runtime's own; `messages` have the roles system, user and assistant, and text;
+        `on_sent` as in `ProviderRequest`.
 
         Raises:
             UpstreamFailed: it could not be asked, refused, or said nothing that can be read.
@@ -90,7 +92,13 @@ class OwnCalls:
         parsed = Parsed(None)
         try:
             request = ProviderRequest(
-                dialect, codec.path, (), sent, scenario=scenario, attempts=draft.attempts
+                dialect,
+                codec.path,
+                (),
+                sent,
+                scenario=scenario,
+                attempts=draft.attempts,
+                on_sent=on_sent,
             )
             await _send(runtime, request, draft)
             parsed = codec.parse(draft.response, stream=False)

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from reef.runtime import Dialect
+from reef.tree import EntryKind
 
 
 class Section(BaseModel):
@@ -115,7 +116,7 @@ class SeedEntry(Section):
     """`[[recipe.NAME.seed]]`: an entry that a new scenario starts with."""
 
     id: str
-    name: str
+    name: EntryKind
     config: dict[str, Any] = Field(default_factory=dict)
     disabled: bool = False
 

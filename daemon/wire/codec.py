@@ -72,13 +72,18 @@ _CODECS: dict[Dialect, Codec] = {
 }
 
 
+_PATHS: dict[str, Dialect] = {
+    "/chat/completions": "chat",
+    "/messages": "messages",
+    "/messages/count_tokens": "messages",
+    "/responses": "responses",
+}
+
+
 def codec_for(dialect: Dialect) -> Codec:
     return _CODECS[dialect]
 
 
 def dialect_of(path: str) -> Dialect | None:
     """The dialect of a path after `/v1` (query string or not), for the recorded routes; else None."""
-    bare = path.partition("?")[0]
-    if bare in {"/messages", "/messages/count_tokens"}:
-        return "messages"
-    return {"/chat/completions": "chat", "/responses": "responses"}.get(bare)  # type: ignore[return-value]
+    return _PATHS.get(path.partition("?")[0])

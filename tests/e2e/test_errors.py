@@ -172,6 +172,11 @@ CONFIGURATIONS = {
         "reef.toml:6",
         "a-z",
     ),
+    "a wrong kind of seed": (
+        RECIPE.format('[[recipe.main.seed]]\nid = "a"\nname = "rule"\nconfig = {text = "x"}'),
+        "reef.toml:8 [[recipe.main.seed]]: `name` must be 'rules', 'skill'",
+        "docs/reference/configuration.md",
+    ),
     "no address": ('[[upstream]]\nname = "a"\nbase_url = "localhost"\n', "reef.toml:3", "http://"),
 }
 

@@ -6,6 +6,7 @@ from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from daemon.runtimes.engine.opening import well_opened
 from daemon.runtimes.engine.process import EngineConfig, EngineProcess
 from daemon.runtimes.engine.refusals import restated
 from daemon.runtimes.upstream import HttpUpstream
@@ -47,11 +48,10 @@ class Engine:
     def state(self) -> RuntimeState:
         if self._sending is not None:
             return RuntimeState(self.name, self.kind, "ready", self.model, self._sending.base_url)
-        state = "down" if self._why_down else "loading"
         return RuntimeState(
             self.name,
             self.kind,
-            state,  # type: ignore[arg-type]
+            "down" if self._why_down else "loading",
             self.model,
             str(self._config.model_path),
             self._why_down,
@@ -81,8 +81,12 @@ class Engine:
                 f"the engine of {self.model} is restarting", hint="try again", retry_after_s=LOADING_RETRY_S
             ) from error
         response.body = self._whole(response.body)
-        if response.status >= 400 and request.dialect is not None:
+        if request.dialect is None:
+            return response
+        if response.status >= 400:
             return await restated(response, request.dialect)
+        if request.stream:
+            response.body = well_opened(response.body, request, self.model, self._sending.send)
         return response
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

@@ -99,10 +99,12 @@ def test_without_a_price_it_counts_and_never_stops(home: House) -> None:
 
 
 class Exchange:
-    def __init__(self, answer: Callable[[], Awaitable[Completed]]) -> None:
-        self.answer = answer
+    def __init__(self, answer: Callable[[], Awaitable[Completed]], *, sends: bool = True) -> None:
+        self.answer, self.sends = answer, sends
 
-    async def complete(self, messages: Any, **_: Any) -> Completed:
+    async def complete(self, messages: Any, *, on_sent: Callable[[], None], **_: Any) -> Completed:
+        if self.sends:
+            on_sent()
         return await self.answer()
 
 
@@ -119,22 +121,33 @@ MOST = call_size(MESSAGES, max_tokens=512).usd(PRICE)
 
 
 @pytest.mark.parametrize(
-    ("answer", "charged"),
+    ("answer", "sends", "charged"),
     [
-        (lambda: fail(UpstreamFailed("refused", status=503)), 0.0),
-        (lambda: fail(UpstreamFailed("no such host", sent=False)), 0.0),
-        (lambda: fail(TimedOut("not reached", sent=False)), 0.0),
-        (lambda: fail(UpstreamFailed("broke off")), MOST),
-        (lambda: fail(TimedOut("no answer")), MOST),
-        (never, MOST),
+        (lambda: fail(UpstreamFailed("refused", status=503)), True, 0.0),
+        (lambda: fail(UpstreamFailed("no such host", sent=False)), False, 0.0),
+        (lambda: fail(TimedOut("not reached", sent=False)), False, 0.0),
+        (lambda: fail(UpstreamFailed("broke off")), True, MOST),
+        (lambda: fail(UpstreamFailed("a try broke off, the next found no host", sent=False)), True, MOST),
+        (lambda: fail(TimedOut("no answer")), True, MOST),
+        (never, True, MOST),
+        (never, False, 0.0),
     ],
-    ids=["error status", "no host", "not reached", "broke off", "timed out", "too slow"],
+    ids=[
+        "error status",
+        "no host",
+        "not reached",
+        "broke off",
+        "broke off once",
+        "timed out",
+        "too slow",
+        "still queued",
+    ],
 )
 def test_a_failed_call_costs_what_it_may_have_cost(
-    home: House, answer: Callable[[], Awaitable[Completed]], charged: float
+    home: House, answer: Callable[[], Awaitable[Completed]], sends: bool, charged: float
 ) -> None:
     mine = purse(home)
-    caller = Caller(Exchange(answer))  # type: ignore[arg-type]
+    caller = Caller(Exchange(answer, sends=sends))  # type: ignore[arg-type]
     with pytest.raises((UpstreamFailed, TimedOut)):
         asyncio.run(caller.ask(mine, MESSAGES, timeout_s=0.05))
     assert cost(home)["calls"] == 1
@@ -142,18 +155,21 @@ def test_a_failed_call_costs_what_it_may_have_cost(
     assert mine.left == pytest.approx(0.25 - charged)
 
 
-def test_a_cancelled_call_is_counted(home: House) -> None:
+@pytest.mark.parametrize(("sends", "charged"), [(True, MOST), (False, 0.0)])
+def test_a_cancelled_call_is_counted(home: House, sends: bool, charged: float) -> None:
     mine = purse(home)
 
     async def go() -> None:
-        task = asyncio.create_task(Caller(Exchange(never)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+        caller = Caller(Exchange(never, sends=sends))  # type: ignore[arg-type]
+        task = asyncio.create_task(caller.ask(mine, MESSAGES))
         await asyncio.sleep(0.02)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
 
     asyncio.run(go())
-    assert cost(home)["money"] == pytest.approx(MOST)
+    assert cost(home)["calls"] == 1
+    assert cost(home)["money"] == pytest.approx(charged)
 
 
 def test_an_answer_carries_what_it_was_charged(home: House) -> None:

@@ -19,6 +19,7 @@ import pytest
 
 from daemon.runtimes.engine.process import EngineConfig
 from daemon.runtimes.engine.runtime import Engine
+from daemon.wire import sse
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
 from reef.runtime import DIALECTS, Dialect, ProviderRequest
@@ -90,6 +91,26 @@ def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, 
     assert parsed.response is not None
     if not (dialect == "chat" and stream):  # where usage is asked for with stream_options
         assert parsed.output_tokens == 4
+
+
+@pytest.mark.parametrize("dialect", ["messages", "responses"])
+def test_a_stream_opens_as_it_should_where_the_first_token_is_half_a_character(
+    make: Callable[..., Engine], dialect: Dialect, tmp_path: Path
+) -> None:
+    async def scene() -> bytes:
+        async with started(make(write(tmp_path / "halves.gguf", halves=True))) as engine:
+            return (await said(engine, request_of(dialect, stream=True)))[1]
+
+    events, rest = sse.split(asyncio.run(scene()))
+    opening = {"messages": b"message_start", "responses": b"response.created"}[dialect]
+    assert [sse.name(event) for event in events].count(opening) == 1
+    assert sse.name(events[0]) == opening
+    assert rest == b""
+    parsed = codec_for(dialect).parse(b"".join(events), stream=True)
+    assert parsed.response is not None
+    assert parsed.input_tokens is not None
+    assert parsed.input_tokens > 1
+    assert parsed.output_tokens == 4
 
 
 def test_one_stream_after_another(make: Callable[..., Engine]) -> None:

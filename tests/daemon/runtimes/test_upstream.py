@@ -242,3 +242,25 @@ def test_large_bodies_pass_whole(stub: StubProvider) -> None:
 
     stub.answer = lambda asked: Fault(400)
     asyncio.run(run())
+
+
+def test_it_tells_when_a_request_has_left(stub: StubProvider) -> None:
+    """From then on it may cost money: one that never found a connection does not."""
+
+    async def told(url: str) -> int:
+        calls: list[None] = []
+        runtime = upstream(url, retries=0)
+        request = ProviderRequest("chat", "/chat/completions", (), BODY, on_sent=lambda: calls.append(None))
+        try:
+            response = await runtime.send(request)
+        except UpstreamFailed:
+            return len(calls)
+        finally:
+            await runtime.close()
+        await response.close()
+        return len(calls)
+
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        assert asyncio.run(told(f"http://127.0.0.1:{unheard.getsockname()[1]}")) == 0
+    assert asyncio.run(told(stub.url)) == 1
