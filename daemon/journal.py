@@ -30,4 +30,7 @@ class Journal(logging.Handler):
 
     def after(self, number: int, limit: int) -> list[Line]:
         """The newest `limit` lines with a higher number, oldest first."""
-        return [line for line in self._lines if line.number > number][-limit:]
+        assert self.lock is not None
+        with self.lock:
+            lines = list(self._lines)
+        return [line for line in lines if line.number > number][-limit:]

@@ -96,7 +96,8 @@ class RecordBook:
         response, yet_more = self._masked(draft.response)
         said, in_error = self._masked((draft.error_message or "").encode())
         tags, in_tags = self._masked(dumps(dict(draft.tags)))
-        scrubbed = hits + more + yet_more + in_error + in_tags
+        attempts, in_attempts = self._masked(dumps(draft.attempts))
+        scrubbed = hits + more + yet_more + in_error + in_tags + in_attempts
         connection.execute(
             insert(records),
             {
@@ -132,7 +133,7 @@ class RecordBook:
                 "metadata": dump(
                     {"tags": loads(tags), "scrubbed": scrubbed, "imported": False}
                     | ({"bridged": draft.bridged} if draft.bridged else {})
-                    | ({"attempts": draft.attempts} if draft.attempts else {})
+                    | ({"attempts": loads(attempts)} if draft.attempts else {})
                 ),
                 "request_pieces": store_body(connection, request),
                 "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),

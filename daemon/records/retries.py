@@ -1,5 +1,9 @@
-"""Retries: a client that lost an answer sends the same messages again, and only the last answer counts."""
+"""Retries: a client that lost an answer sends the same messages again, and only the last answer counts.
 
+Equal requests that ran at the same time are no retries: who asks for several answers at once wants them all.
+"""
+
+from datetime import datetime, timedelta
 from hashlib import blake2b
 
 from sqlalchemy import Connection, or_, select, update
@@ -10,6 +14,8 @@ from daemon.wire.values import Json, dump
 from reef.ids import now, rfc3339
 
 HASH_BYTES = 16
+_STORED_TO = timedelta(milliseconds=1)
+"""How exact stored times are."""
 
 
 def message_hash(payload: Json) -> bytes | None:
@@ -25,7 +31,7 @@ def message_hash(payload: Json) -> bytes | None:
 
 
 def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
-    """Mark earlier turns with these messages, of the same run, session or conversation.
+    """Mark what it repeats: turns with these messages, of its run, session or conversation, that were over.
 
     `draft`, a turn that is complete, counts instead. Reports on them teach nothing any more, unless they did
     already.
@@ -41,7 +47,8 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
     ]
     if not shared:
         return
-    query = select(records.c.id).where(
+    began = draft.created_at + _STORED_TO
+    query = select(records.c.id, records.c.created_at, records.c.total_ms).where(
         records.c.scenario == draft.scenario,
         records.c.message_hash == messages,
         records.c.dialect == draft.dialect,
@@ -49,7 +56,7 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
         records.c.id != draft.id,
         or_(*shared),
     )
-    earlier = list(connection.execute(query).scalars())
+    earlier = [row.id for row in connection.execute(query) if _ended(row.created_at, row.total_ms) <= began]
     if not earlier:
         return
     connection.execute(update(records).where(records.c.id.in_(earlier)).values(superseded_by=draft.id))
@@ -63,3 +70,7 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
             updated_at=rfc3339(now()),
         )
     )
+
+
+def _ended(created_at: str, total_ms: float | None) -> datetime:
+    return datetime.fromisoformat(created_at) + timedelta(milliseconds=total_ms or 0.0)

@@ -16,25 +16,30 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
 
     The draft names the runtime asked last, and how each try before ended. Raises what that last one does.
     """
+    *first, last = runtimes
     failed: ReefError | None = None
-    for runtime in runtimes:
+    for runtime in first:
         try:
             response = await runtime.send(_prepared(turn, router, runtime, body))
-        except (UpstreamFailed, TimedOut) as error:
+        except (UpstreamFailed, TimedOut, Unavailable) as error:
             failed = error
-        except ReefError as error:  # it loads, wants another key, or does not understand the request
-            if failed is None and (runtime is runtimes[-1] or not isinstance(error, Unavailable)):
+        except ReefError as error:  # it wants another key, or does not understand the request
+            if failed is None:
                 raise
-            failed = failed or error
+            failed = error
         else:
-            if response.status not in REPEATED or runtime is runtimes[-1]:
+            if response.status not in REPEATED:
                 return response
             failed = UpstreamFailed(answered(runtime.name, response), status=response.status)
             await response.close()
-        if runtime is not runtimes[-1]:
-            turn.draft.attempts.append(failed.message)
-    assert failed is not None
-    raise failed
+        turn.draft.attempts.append(failed.message)
+    try:
+        return await last.send(_prepared(turn, router, last, body))
+    except ReefError as error:
+        if failed is None or isinstance(error, UpstreamFailed | TimedOut | Unavailable):
+            raise
+        # Nothing is wrong with the request: the one it was meant for failed, and this one is no help.
+        raise UpstreamFailed(error.message, hint=error.hint, sent=False) from error
 
 
 def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderRequest:

@@ -1,6 +1,7 @@
 """One stream on its way from the upstream to the client, and into its record."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator
 
 from daemon.serving.call import Begin, Write
@@ -10,6 +11,8 @@ from daemon.wire.encoding import BROKEN, Decoder
 from daemon.wire.tail import StreamTail
 from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderResponse
+
+log = logging.getLogger(__name__)
 
 _TRAILING_S = 2.0
 """How long to wait for what an upstream sends after its terminal event."""
@@ -49,6 +52,13 @@ class Stream:
                 if self._turn.call.stopping:
                     await write(self._tail.error_event("503 overloaded: the server is stopping; try again"))
             raise
+        except Exception as bug:
+            if self._turn.call.settled:
+                raise
+            log.exception("the stream of record %s failed", self._turn.draft.id)
+            error = ReefError(f"the daemon failed: {type(bug).__name__}", hint="a bug; see `reef logs`")
+            await self._keeper.keep_anyway(self._turn.end("failed", error))
+            await write(self._tail.error_event(f"500 internal: {error.message}"))
         finally:
             await self._response.close()
 

@@ -122,7 +122,7 @@ def test_a_daemon_that_never_comes_up_is_ended(home: Path) -> None:
             home,
             [],
             command=[sys.executable, "-c", "import time; time.sleep(60)"],
-            timeout_s=1.2,
+            timeout_s=3.0,
             on_wait=lambda: waited.append(True),
         )
     assert waited == [True]

@@ -177,6 +177,11 @@ CONFIGURATIONS = {
         "reef.toml:8 [[recipe.main.seed]]: `name` must be 'rules', 'skill'",
         "docs/reference/configuration.md",
     ),
+    "a password in an address": (
+        '[[upstream]]\nname = "a"\nbase_url = "http://me:hunter2@localhost"\n',
+        "reef.toml:3",
+        "api_key_env",
+    ),
     "no address": ('[[upstream]]\nname = "a"\nbase_url = "localhost"\n', "reef.toml:3", "http://"),
 }
 

@@ -93,7 +93,7 @@ def test_down_during_a_stream(here: Terminal, dialect: str) -> None:
                 down = pool.submit(here.reef, "down")
                 said = first + "".join(pieces)
                 assert down.result().out.startswith("reef stopped")
-        assert time.monotonic() - began < 5.5
+        assert time.monotonic() - began < 20, "the whole answer takes 40 s"
     assert ending in said
     assert "the server is stopping" in said
     assert "Traceback" not in (here.home / "logs" / "daemon.log").read_text()

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from reef_cli.tui.conversation import Part, answer_of, answered, asked, prompt_of
@@ -87,7 +87,6 @@ JSON = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(KEYS, JSON, max_size=6))
 def test_no_payload_is_too_strange(payload: dict[str, Any]) -> None:
     text = rendered([*asked(payload), *answered(payload)]).plain

@@ -25,7 +25,7 @@ def test_wins_needed_without_ties(units: int, needed: tuple[int | None, ...]) ->
     assert wins_needed(tuple(ceil(units * look / LOOKS) for look in (1, 2, 3)), LOOKS) == needed
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.tuples(*[st.integers(0, 5)] * 3), st.sampled_from([0.01, 0.05, 0.2]))
 def test_alpha_holds_for_any_ties(new: tuple[int, int, int], alpha: float) -> None:
     """Exact, and without the test's own arithmetic: every sequence of wins and losses is tried."""
@@ -38,7 +38,7 @@ def test_alpha_holds_for_any_ties(new: tuple[int, int, int], alpha: float) -> No
     assert selected <= alpha * 2 ** ends[-1] + 1e-6
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.integers(0, 27), min_size=3, max_size=3))
 def test_alpha_holds_for_many_units(new: list[int]) -> None:
     ends = tuple(sum(new[: look + 1]) for look in range(3))

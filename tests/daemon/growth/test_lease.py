@@ -87,7 +87,7 @@ MOVES = st.lists(
 
 
 @given(MOVES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_there_is_never_more_than_one_holder(moves: list[tuple[str, str, int]]) -> None:
     engine = create_engine("sqlite://")
     metadata.create_all(engine)

@@ -66,7 +66,7 @@ def trees(draw: st.DrawFn) -> HarnessTree:
     return HarnessTree(tuple(entries), tuple(draw(st.lists(NAMES, max_size=2))))
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(trees())
 def test_round_trip(tree: HarnessTree) -> None:
     try:

@@ -8,6 +8,7 @@ import httpx
 import pytest
 
 from daemon.runtimes.upstream import HttpUpstream
+from daemon.serving.turn import Turn
 from daemon.settings.model import UpstreamSection
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable
@@ -80,7 +81,7 @@ def test_what_follows_the_terminal_event_goes_through(
 
 
 def test_bytes_go_out_as_they_arrive(client: httpx.Client, stub: StubProvider) -> None:
-    stub.event_delay_s = 0.05
+    stub.event_delay_s = 0.2
     with client.stream("POST", "/v1/messages", json=body_of("messages", stream=True)) as answer:
         times = [time.monotonic() for _ in answer.iter_raw()]
     assert times[-1] - times[0] > 0.2
@@ -164,3 +165,25 @@ def test_a_runtime_that_loads_is_503_and_no_record(
         answer = httpx.post(f"{early.url}/v1/responses", json=body_of("responses", stream=True))
         assert (answer.status_code, answer.headers["retry-after"]) == (503, "4")
         assert not early.records.drafts
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_bug_in_the_middle_of_a_stream_leaves_a_record_and_tells_the_client(
+    dialect: Dialect, client: httpx.Client, home: House, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A receipt went out, so a record has to follow."""
+    take = Turn.take
+
+    def breaks(self: Turn, chunk: bytes) -> None:
+        take(self, chunk)
+        if len(self.arrived) > 1:
+            raise LookupError("boom")
+
+    monkeypatch.setattr(Turn, "take", breaks)
+    stub.event_delay_s = 0.02
+    answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
+    (draft,) = home.records.wait()
+    assert draft.id == answer.headers["x-reef-agent-record-id"]
+    assert (draft.status, "LookupError" in (draft.error_message or "")) == ("failed", True)
+    assert "500 internal: the daemon failed" in answer.text
+    assert draft.id not in home.records.running

@@ -1,5 +1,6 @@
 """Requests through several upstreams: where they go, under which name, and what the record says."""
 
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -80,6 +81,29 @@ def test_when_all_fail_the_last_one_speaks(home: House, stub: StubProvider, seco
     assert len(draft.attempts) == 2
 
 
+def test_the_record_names_who_was_asked_last_and_says_each_failure_once(stub: StubProvider) -> None:
+    def section(name: str, url: str, **more: object) -> UpstreamSection:
+        return UpstreamSection.model_validate({"name": name, "base_url": url, **more})
+
+    stub.answer = lambda asked: Fault(503)
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        nobody = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+        three = [
+            section("a", stub.url, fallback=["b", "c"]),
+            section("b", nobody),
+            section("c", nobody, auth="passthrough"),
+        ]
+        with house(three) as built:
+            answer = httpx.post(f"{built.url}/v1/messages", json=body_of("messages"))
+            (draft,) = built.records.drafts
+    assert draft.attempts[0] == "upstream `a` answered 503"
+    assert "`b`" in draft.attempts[1]
+    assert len(draft.attempts) == 2
+    assert (draft.upstream_name, "`c`" in (draft.error_message or "")) == ("c", True)
+    assert answer.status_code == 502, "a key that only the last one wants is not the client's fault"
+
+
 def test_a_stream_that_broke_is_not_repeated(home: House, stub: StubProvider, second: StubProvider) -> None:
     stub.answer = lambda asked: Fault(after=2)
     httpx.post(f"{home.url}/v1/messages", json=body_of("messages", stream=True))
@@ -127,7 +151,7 @@ def test_no_more_than_so_many_at_once(provider: StubProvider, stub: StubProvider
 
 def test_who_leaves_the_queue_is_recorded_and_asks_nobody(provider: StubProvider, stub: StubProvider) -> None:
     section = UpstreamSection(name="narrow", base_url=provider.url, concurrency=1)
-    stub.delay_s = 0.6
+    stub.delay_s = 2.0
     with house([section]) as narrow:
         first = threading.Thread(
             target=lambda: httpx.post(f"{narrow.url}/v1/messages", json=body_of("messages"))

@@ -1,6 +1,7 @@
 """The same messages again: the last answer that was whole counts, and the others teach nothing."""
 
 import json
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from sqlalchemy import select
 from daemon.records.batches import consume
 from daemon.records.retries import message_hash
 from daemon.store.schema import records
+from reef.ids import now
 from tests.daemon.records.desk import RECIPE, Desk
 
 
@@ -42,6 +44,17 @@ def test_what_is_no_retry_of_it_leaves_it_alone(desk: Desk, again: dict[str, Any
     first = desk.record(run="r")
     desk.record(**again)
     assert superseded_by(desk, first) is None
+
+
+def test_answers_that_were_asked_for_at_once_are_no_retries_of_each_other(desk: Desk) -> None:
+    began = now()
+    first = desk.record(run="r", created_at=began, total_ms=900.0)
+    second = desk.record(run="r", created_at=began + timedelta(milliseconds=500), total_ms=100.0)
+    assert [superseded_by(desk, each) for each in (first, second)] == [None, None]
+    third = desk.record(run="r", created_at=began + timedelta(milliseconds=800), total_ms=100.0)
+    assert [superseded_by(desk, each) for each in (first, second, third)] == [None, third, None]
+    stale = desk.record(run="r", created_at=began, total_ms=5000.0)
+    assert [superseded_by(desk, each) for each in (first, third, stale)] == [None, None, None]
 
 
 def test_two_who_open_with_the_same_words_are_two(desk: Desk) -> None:

@@ -128,7 +128,7 @@ def test_asking_whether_a_daemon_runs_does_not_stop_one_from_starting(home: Home
         threading.Timer(0.1, lambda: fcntl.flock(asked, fcntl.LOCK_UN)).start()
         started = time.monotonic()
         with hold(home):
-            assert time.monotonic() - started < 1
+            assert time.monotonic() - started < 4
 
 
 def test_the_token_is_made_once_and_private(home: Home) -> None:
