@@ -51,8 +51,8 @@ def run() -> list[Row]:
     targets = {PAINT: allowed}
     shown = [Row(row.name, row.seconds, row.best_s, row.ratio, targets.get(row.name)) for row in rows]
     times = asyncio.run(_keys())
-    median = statistics.median(times)
-    return [*shown, Row(KEY, median, min(times), median / rows[0].seconds, KEY_S)]
+    median = statistics.median(times)  # what a person feels; the quickest key would hide a slow one
+    return [*shown, Row(KEY, median, median, median / rows[0].seconds, KEY_S)]
 
 
 class Busy(AsyncClient):
@@ -127,5 +127,8 @@ async def _keys() -> list[float]:
             await pilot.press("up" if number % 2 else "pageup")
             while rows.cursor == at:
                 await asyncio.sleep(0)
+            painted = asyncio.Event()
+            app.screen.call_after_refresh(painted.set)
+            await painted.wait()
             times.append(time.perf_counter() - began)
     return times

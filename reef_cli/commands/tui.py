@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from reef.errors import ReefError
+from reef.errors import DaemonUnreachable, ReefError
 from reef_cli.session import command
 
 if TYPE_CHECKING:
@@ -39,7 +39,14 @@ def tui(
         connect, now = replaying(Recording.shipped(), 1.0)
         ReefApp(connect, now=now).run()
         return
-    ReefApp(lambda: _connect(url)).run()
+    running = ReefApp(lambda: _connect(url))
+    running.run()
+    if running.unsent:
+        lines = "\n".join(f"  {held.as_command()}" for held in running.unsent)
+        raise DaemonUnreachable(
+            f"{len(running.unsent)} reports could not be sent:\n{lines}",
+            hint="run these once the daemon is up",
+        )
 
 
 def _connect(url: str | None) -> "AsyncClient":

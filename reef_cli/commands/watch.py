@@ -30,7 +30,7 @@ def watch(
                 say(f"watching {client.url}; ctrl+c ends")
                 continue
             if as_json:
-                out(json.dumps({"event": event.name, "id": event.id} | event.data, ensure_ascii=False))
+                out(json.dumps({"event": event.name, "id": event.id} | event.data))
             elif told := line(event.name, event.data):
                 out(told)
             if event.name == until:

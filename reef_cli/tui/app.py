@@ -21,6 +21,7 @@ from reef_cli.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
     from reef.async_client import AsyncClient
+    from reef_cli.tui.outbox import Held
 
 DARK, LIGHT = "textual-dark", "textual-light"
 
@@ -49,6 +50,8 @@ class ReefApp(App[None]):
         super().__init__()
         self.now = now
         self.live = Live(connect, self.post_message)
+        self.unsent: list[Held] = []
+        """Reports that could not be sent when the app ended."""
 
     @property
     def client(self) -> "AsyncClient":

@@ -45,6 +45,8 @@ class Live:
                 reason = "it ended"
             except ReefError as error:
                 reason = error.message.splitlines()[0]
+            except Exception as error:  # whatever it was, the app must find the daemon again
+                reason = f"a bug: {error!r}"
             self._post(Disconnected(reason))
             await self._forget()
             await asyncio.sleep(delay)

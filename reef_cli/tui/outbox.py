@@ -1,12 +1,13 @@
 """Reports on their way out: each is held for a moment, so that taking it back is simply not sending it."""
 
+import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from reef.errors import ReefError, TimedOut, Unavailable
+from reef.errors import TimedOut, Unavailable
 from reef.ids import new_receipt
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ HOLD_S = 4.0
 @dataclass(frozen=True, slots=True)
 class Held:
     """One report to be, on one reference (a receipt, `session:ID` or `run:ID`). `due` is on the outbox's
-    clock. Its own id makes it safe to send again after a connection broke."""
+    clock. Its own id makes it safe to send again, as it is, after a connection broke: `tried`."""
 
     reference: str
     scenario: str
@@ -26,6 +27,12 @@ class Held:
     score: float | None = None
     feedback: str | dict[str, str] | None = None
     report_id: str = field(default_factory=new_receipt)
+    tried: bool = False
+
+    def saying(self, **said: Any) -> "Held":
+        """With `said` in it. One that was tried may have arrived: what differs from it is another report."""
+        again = replace(self, report_id=new_receipt(), tried=False) if self.tried else self
+        return replace(again, **said)
 
     def fields(self) -> dict[str, Any]:
         """The arguments of the client's `report`."""
@@ -36,6 +43,17 @@ class Held:
             "scenario": self.scenario,
             "agent_record_id": self.report_id,
         }
+
+    def as_command(self) -> str:
+        """The `reef report` that says the same."""
+        words = ["reef", "report", self.reference, "-s", self.scenario]
+        if self.score is not None:
+            words += ["--score", f"{self.score:g}"]
+        if isinstance(self.feedback, str):
+            words += ["--feedback", self.feedback]
+        elif self.feedback is not None:
+            words += ["--correction", self.feedback["correction"]]
+        return shlex.join(words)
 
 
 class Outbox:
@@ -60,7 +78,7 @@ class Outbox:
             held = before[reference] = self._held.get(reference)
             due = self._clock() + HOLD_S
             held = replace(held, due=due) if held else Held(reference, scenario, due)
-            self._held[reference] = replace(held, **said)
+            self._held[reference] = held.saying(**said)
         if before:
             self._before.append(before)
 
@@ -103,10 +121,17 @@ class Outbox:
         try:
             await client.report(**held.fields())
         except (Unavailable, TimedOut):
-            self._held.setdefault(held.reference, replace(held, due=self._clock() + HOLD_S))
+            self._hold_again(replace(held, due=self._clock() + HOLD_S, tried=True))
             return False
-        except ReefError:
+        finally:
             self._sending.pop(held.report_id, None)
-            raise
-        self._sending.pop(held.report_id, None)
         return True
+
+    def _hold_again(self, held: Held) -> None:
+        """Hold what did not get through, with what was said of the same meanwhile."""
+        newer = self._held.get(held.reference)
+        if newer is not None:
+            said = {"score": newer.score, "feedback": newer.feedback}
+            held = held.saying(**{name: value for name, value in said.items() if value is not None})
+            held = replace(held, due=newer.due)
+        self._held[held.reference] = held

@@ -1,5 +1,6 @@
 """The tail of the records: the newest pages, and older ones as they are asked for."""
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -8,6 +9,8 @@ if TYPE_CHECKING:
 
 PAGE = 500
 NEWEST = 100
+KEPT = 20_000
+"""How many are kept while new ones come; more only where a person has scrolled further."""
 
 
 class Tail:
@@ -16,9 +19,13 @@ class Tail:
     def __init__(self, scenario: str | None = None) -> None:
         self.scenario = scenario
         self._known: dict[str, dict[str, Any]] = {}
+        self._most = KEPT
         self.listed: list[dict[str, Any]] = []
         self.whole = False
         """Whether the oldest record is here."""
+
+    def receipts(self) -> Iterable[str]:
+        return self._known.keys()
 
     def get(self, receipt: str) -> dict[str, Any] | None:
         return self._known.get(receipt)
@@ -33,6 +40,10 @@ class Tail:
         if len(page) < limit:
             self.whole = True
         self._add(page)
+        for record in self.listed[self._most :]:
+            del self._known[record["agent_record_id"]]
+            self.whole = False
+        del self.listed[self._most :]
 
     async def load_older(self, client: "AsyncClient") -> None:
         """Raises `ReefError`."""
@@ -40,6 +51,7 @@ class Tail:
             page = await self._page(client, PAGE, self.listed[-1])
             self.whole = len(page) < PAGE
             self._add(page)
+            self._most = max(self._most, len(self.listed))
 
     async def _page(
         self, client: "AsyncClient", limit: int, last: dict[str, Any] | None = None

@@ -2,8 +2,9 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.text import Text
 
-from reef_cli.tui.widgets.diff_view import pairs, read, side_by_side, unified, words
+from reef_cli.tui.widgets.diff_view import changed_words, pairs, read, side_by_side, unified
 
 DIFF = """diff --git a/rules/a.md b/rules/a.md
 index 1..2 100644
@@ -18,10 +19,31 @@ index 1..2 100644
 
 
 def test_changed_words_are_marked() -> None:
-    before, after = words("Answer briefly, please.", "Answer very briefly.")
-    assert before.plain == "Answer briefly, please."
-    marked = {after.plain[span.start : span.end] for span in after.spans if "underline" in str(span.style)}
-    assert "very" in " ".join(marked)
+    old, new = "Answer briefly, please.", "Answer very briefly."
+    before, after = changed_words(old, new)
+    assert "".join(old[start:end] for start, end in before) == ", please"
+    assert "".join(new[start:end] for start, end in after) == "very "
+
+
+def styles_of(text: Text, word: str) -> list[str]:
+    at = text.plain.index(word)
+    return [str(span.style) for span in text.spans if span.start <= at < span.end]
+
+
+def test_lines_are_coloured_by_the_type_of_their_file() -> None:
+    code = "@@ -1 +1 @@\n-value = None\n+value = True\n"
+    python = unified(f"diff --git a/a.py b/a.py\n{code}")
+    prose = unified(f"diff --git a/a.txt b/a.txt\n{code}")
+    assert python.plain.replace("a.py", "a.txt") == prose.plain
+    assert styles_of(python, "True") != styles_of(prose, "True")
+    for text in (python, prose):
+        assert any("underline" in style for style in styles_of(text, "True"))
+
+
+def test_a_light_theme_has_tones_of_its_own() -> None:
+    dark, light = (unified(DIFF, dark=dark) for dark in (True, False))
+    assert dark.plain == light.plain
+    assert styles_of(dark, "politely") != styles_of(light, "politely")
 
 
 def test_both_layouts_hold_every_line() -> None:

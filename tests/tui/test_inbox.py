@@ -1,18 +1,22 @@
 """The inbox against a real daemon: scoring, taking back, writing, and reading why a report did not count."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from textual.widgets import TextArea
 
+from reef.async_client import AsyncClient
 from reef_cli.tui import outbox
+from reef_cli.tui.app import ReefApp
 from reef_cli.tui.screens.inbox import InboxScreen
 from reef_cli.tui.screens.write import WriteScreen
 from reef_cli.tui.widgets.row_list import RowList
-from tests.e2e.running import Daemon, running
+from tests.e2e.running import TOKEN, Daemon, running
 from tests.stub_provider import StubProvider
-from tests.tui.stage import SMALL, Stage, play
+from tests.tui.stage import SMALL, Stage, on_stage, play
 
 SETTINGS = """
 [[scenario]]
@@ -85,7 +89,7 @@ def test_a_score_is_taken_back_while_it_is_held(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await listed(stage, 2)
         await stage.press("minus", "plus")
-        await stage.see("1, in 4 s")
+        await stage.see("1, in ")
         await stage.press("z")
         await stage.until(lambda: "1, in" not in stage.text)
         assert "0, in" in stage.text
@@ -172,3 +176,37 @@ def test_why_a_report_did_not_count_is_said(daemon: Daemon, size: tuple[int, int
         await stage.see("This report did not count.", receipt, "no count", "score_not_a_lesson")
 
     inbox(daemon, scenario, scene, size)
+
+
+def test_a_score_alone_is_taken_from_the_dialogue(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="score-alone")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        await stage.press("f")
+        await dialogue(stage)
+        await stage.press("tab", "1", "ctrl+s", "q")
+
+    inbox(daemon, "score-alone", scene)
+    (report,) = reports(daemon, "score-alone")
+    assert (report["score"], report["feedback"]) == (1, None)
+
+
+def test_what_cannot_be_sent_at_the_end_is_left_to_the_app(tmp_path: Path) -> None:
+    with StubProvider() as stub, running(tmp_path, "--upstream", stub.url) as away:
+        away.ask("question")
+        app = ReefApp(lambda: AsyncClient(away.url, token=TOKEN))
+
+        async def scene() -> None:
+            async with on_stage(app) as stage:
+                await stage.until(lambda: bool(stage.app.status))
+                await stage.press("i")
+                await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+                await listed(stage, 1)
+                await stage.press("7")
+                away.kill()
+                await stage.until(lambda: bool(stage.app.away))
+                await stage.press("q")
+
+        asyncio.run(scene())
+    assert [held.score for held in app.unsent] == [0.7]

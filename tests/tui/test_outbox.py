@@ -111,3 +111,32 @@ def test_leaving_sends_what_was_on_its_way_too(outbox: Outbox, clock: Clock) -> 
     outbox.hold([("b", "s")], score=1)
     assert {held.reference for held in outbox.take_due(everything=True)} == {"a", "b"}
     assert on_its_way
+
+
+def test_what_is_said_anew_after_a_lost_answer_is_another_report(outbox: Outbox) -> None:
+    """The first may have arrived: under its id the daemon would not take other content."""
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    assert not send(outbox, Desk(DaemonUnreachable("away")), held)
+    outbox.hold([("a", "s")], score=0)
+    (corrected,) = outbox.take_due(everything=True)
+    assert corrected.score == 0
+    assert corrected.report_id != held.report_id
+
+
+def test_what_is_said_while_the_first_is_lost_joins_it(outbox: Outbox) -> None:
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    outbox.hold([("a", "s")], feedback="shorter")
+    assert not send(outbox, Desk(DaemonUnreachable("away")), held)
+    (joined,) = outbox.take_due(everything=True)
+    assert (joined.score, joined.feedback) == (1, "shorter")
+    assert joined.report_id != held.report_id
+
+
+def test_what_could_not_be_sent_is_a_command(outbox: Outbox) -> None:
+    outbox.hold([("run:1", "s")], score=0.5, feedback="it's long")
+    outbox.hold([("b", "s")], feedback={"correction": "42"})
+    told = [held.as_command() for held in outbox.take_due(everything=True)]
+    assert told[0] == "reef report run:1 -s s --score 0.5 --feedback 'it'\"'\"'s long'"
+    assert told[1] == "reef report b -s s --correction 42"

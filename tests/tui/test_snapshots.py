@@ -4,6 +4,7 @@ A change is looked at before it is accepted: `pytest tests/tui/test_snapshots.py
 """
 
 import math
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -32,6 +33,20 @@ KEYS: dict[str, tuple[str, ...]] = {
     "check out": ("y", "end", "b"),
 }
 SETTLE_S = 0.4
+"""How long a picture has to stay the same."""
+
+
+async def settled(pilot: Pilot[None]) -> None:
+    """Wait until nothing is loaded any more and the screen does not change."""
+    shown, since, deadline = "", time.monotonic(), time.monotonic() + 20
+    while (now := time.monotonic()) - since < SETTLE_S:
+        assert now < deadline, "the screen does not settle"
+        await pilot.pause(0.05)
+        strips = pilot.app.screen._compositor.render_strips()
+        picture = "\n".join(strip.text for strip in strips)
+        loads = any(worker.group == "load" for worker in pilot.app.workers)
+        if loads or picture != shown:
+            shown, since = picture, time.monotonic()
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)], ids=["small", "large"])
@@ -40,12 +55,10 @@ def test_screen(screen: str, size: tuple[int, int], snap_compare: Callable[..., 
     connect, now = replaying(Recording.shipped(), math.inf)
 
     async def open_it(pilot: Pilot[None]) -> None:
-        await pilot.pause(SETTLE_S)
+        await settled(pilot)
         for key in KEYS[screen]:
             await pilot.press(key)
-            while any(worker.group == "load" for worker in pilot.app.workers):
-                await pilot.pause(0.02)
-            await pilot.pause(SETTLE_S)
+            await settled(pilot)
 
     assert snap_compare(ReefApp(connect, now=now), terminal_size=size, run_before=open_it)
 

@@ -78,7 +78,9 @@ class HistoryScreen(Deciding):
         """What the release under the cursor changed."""
         if (row := self._here()) is not None:
             parent = row["parent_release_id"] or row["release_id"]
-            self.app.push_screen(CompareScreen(self.reef.scenario, parent, _id(row)))
+            self.app.push_screen(
+                CompareScreen(self.reef.scenario, parent, _id(row), waits=bool(row["pending"]))
+            )
 
     def action_mark(self) -> None:
         """Mark one release, then another: their difference is shown."""

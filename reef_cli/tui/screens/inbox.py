@@ -200,11 +200,14 @@ class InboxScreen(ReefScreen):
 
         def written(what: Written | None) -> None:
             self.outbox.extend(targets, HOLD_S)
-            if what is not None:
-                said: dict[str, Any] = {
-                    "feedback": {"correction": what.text} if correction else what.text,
-                }
-                self._say(targets, **said, **({} if what.score is None else {"score": what.score}))
+            if what is None:
+                return
+            said: dict[str, Any] = {}
+            if what.text:
+                said["feedback"] = {"correction": what.text} if correction else what.text
+            if what.score is not None:
+                said["score"] = what.score
+            self._say(targets, **said)
 
         several = f" on {len(targets)} turns" if len(targets) > 1 else ""
         self.app.push_screen(WriteScreen(title + several), written)
@@ -245,9 +248,15 @@ class InboxScreen(ReefScreen):
         self.settle()
 
     async def on_unmount(self) -> None:
-        """Leaving sends what is held, and what was on its way."""
-        due = self.outbox.take_due(everything=True)
+        """Leaving sends what is held, and what was on its way; what does not get out is left to the app."""
+        due = {held.report_id: held for held in self.outbox.take_due(everything=True)}
+
+        async def send(held: Held) -> None:
+            with suppress(ReefError):
+                if await self.outbox.send(self.reef.client, held):
+                    del due[held.report_id]
+
         with suppress(TimeoutError):
             async with asyncio.timeout(LEAVE_S):
-                sends = (self.outbox.send(self.reef.client, held) for held in due)
-                await asyncio.gather(*sends, return_exceptions=True)
+                await asyncio.gather(*map(send, due.values()))
+        self.reef.unsent += due.values()

@@ -7,8 +7,8 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import ContentSwitcher, Static
 
-from reef.errors import Conflict, NotFound
 from reef_cli.tui.actions import bindings
+from reef_cli.tui.changes import Changes, changes
 from reef_cli.tui.deciding import Deciding
 from reef_cli.tui.screens.episode import EpisodeScreen
 from reef_cli.tui.step_story import episode_rows, story
@@ -23,7 +23,10 @@ class StepScreen(Deciding):
     mode = "step"
     concerns: ClassVar[frozenset[str]] = frozenset({"step", "episode", "release"})
     BINDINGS = bindings("step")
-    DEFAULT_CSS = "StepScreen ContentSwitcher { height: 1fr; }"
+    DEFAULT_CSS = """
+    StepScreen ContentSwitcher { height: 1fr; }
+    #trouble { height: auto; color: $text-error; padding: 0 1; }
+    """
 
     def __init__(self, scenario: str, step: int) -> None:
         super().__init__()
@@ -36,6 +39,7 @@ class StepScreen(Deciding):
             with VerticalScroll(id="story"):
                 yield Static(id="told")
             with VerticalScroll(id="diff"):
+                yield Static(id="trouble")
                 yield DiffView()
             yield RowList(
                 Column("TASK", 20),
@@ -47,24 +51,21 @@ class StepScreen(Deciding):
                 empty="no episode yet",
             )
 
-    async def fetch(self) -> tuple[dict[str, Any], str]:
-        client = self.reef.client
-        step = await client.step(self.scenario, self.step)
-        diff = ""
-        if step["candidate_id"]:
-            try:
-                # What promoting would change is told against what is served now.
-                base = "HEAD" if step["pending"] else step["base_release_id"]
-                diff = await client.diff(self.scenario, base, step["candidate_id"])
-            except (Conflict, NotFound):
-                diff = ""  # it was pruned, or no longer fits what is served
-        return step, diff
+    async def fetch(self) -> tuple[dict[str, Any], Changes]:
+        step = await self.reef.client.step(self.scenario, self.step)
+        candidate, base = step["candidate_id"], step["base_release_id"]
+        if not candidate:
+            return step, Changes("")
+        return step, await changes(
+            self.reef.client, self.scenario, candidate, base, waits=bool(step["pending"])
+        )
 
-    def show(self, data: tuple[dict[str, Any], str]) -> None:
-        self.data, diff = data
+    def show(self, data: tuple[dict[str, Any], Changes]) -> None:
+        self.data, changed = data
         progress = ((self.reef.status.get("scenarios") or {}).get(self.scenario) or {}).get("step")
         self.query_one("#told", Static).update(plain(story(self.data, progress)))
-        self.query_one(DiffView).diff = diff
+        self.query_one("#trouble", Static).update(plain(changed.trouble))
+        self.query_one(DiffView).diff = changed.diff
         self.query_one("#episodes", RowList).show(episode_rows(self.data["episodes"]))
 
     def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
@@ -88,7 +89,10 @@ class StepScreen(Deciding):
             self.reject(self.scenario, self.data["candidate_id"], self.data["reason"] or "")
 
     def action_run(self) -> None:
-        what = "It waits for money, or ended with an error. It runs now, whatever today's budget says."
+        if self.data.get("waits_for") == "money":
+            what = "It waits for money. It runs now, whatever today's budget says."
+        else:
+            what = "It is run again from its start, within today's budget."
         self._confirmed(f"Run step {self.step}", what, self._run, f"step {self.step} runs")
 
     def action_cancel(self) -> None:

@@ -12,7 +12,7 @@ from reef_cli.tui.actions import bindings
 from reef_cli.tui.record_words import matcher, record_row, texts_of
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.record import RecordScreen
-from reef_cli.tui.tail import Tail
+from reef_cli.tui.tail import PAGE, Tail
 from reef_cli.tui.text import plain
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
 
@@ -38,6 +38,7 @@ class TrafficScreen(ReefScreen):
         self._tail = Tail()
         self._rows: dict[str, tuple[Row, dict[str, str]]] = {}
         """Rows and what a filter looks at, made once a record."""
+        self._asking_older: Tail | None = None
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="head")
@@ -70,6 +71,8 @@ class TrafficScreen(ReefScreen):
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
         known = [self._known(record) for record in self._tail.listed]
+        if len(self._rows) > len(known) + PAGE:
+            self._rows = {receipt: self._rows[receipt] for receipt in self._tail.receipts()}
         rows = [row for row, texts in known if not self._filter or matches(texts)]
         shown = self.query_one(RowList)
         was, scrolled = shown.cursor, shown.scroll_offset.y
@@ -124,8 +127,6 @@ class TrafficScreen(ReefScreen):
             self._asking_older = None
         if tail is self._tail:
             self.show(None)
-
-    _asking_older: Tail | None = None
 
     # -- actions
 

@@ -11,7 +11,7 @@ from textual.widgets import Input, Label, TextArea
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`score` is None where none was given."""
+    """`text` may be empty beside a score; `score` is None where none was given."""
 
     text: str
     score: float | None
@@ -42,7 +42,7 @@ class WriteScreen(ModalScreen[Written | None]):
         with Vertical() as box:
             box.border_title = self._title
             yield TextArea(tab_behavior="focus")
-            yield Input(placeholder="a score beside it, 0 to 1, may stay empty", type="number")
+            yield Input(placeholder="a score beside it, 0 bad to 1 good, may stay empty", type="number")
             yield Label("ctrl+s sends it, tab goes to the score, escape leaves")
 
     def on_input_submitted(self) -> None:
@@ -54,6 +54,6 @@ class WriteScreen(ModalScreen[Written | None]):
         try:
             score = float(said) if said else None
         except ValueError:
-            self.notify("a score is a number from 0 to 1", severity="error", markup=False)
+            self.notify("a score is a number, for example 0 or 0.5", severity="error", markup=False)
             return
-        self.dismiss(Written(text, score) if text else None)
+        self.dismiss(Written(text, score) if text or score is not None else None)

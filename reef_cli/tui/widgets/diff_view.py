@@ -1,9 +1,11 @@
-"""A unified diff, coloured by line, with the changed words of a line marked; side by side on request."""
+"""A unified diff, its lines coloured by file type, with the changed words marked; side by side on request."""
 
 import difflib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
 
 from rich.table import Table
 from rich.text import Text
@@ -12,8 +14,13 @@ from textual.widgets import Static
 
 from reef_cli.tui.text import safe
 
+if TYPE_CHECKING:
+    from rich.syntax import Syntax
+
 _WORDS = re.compile(r"\w+|\s+|[^\w\s]")
-ADDED, REMOVED, CHANGED = "green", "red", "bold underline"
+CHANGED = "bold underline"
+_DARK = {"+": "on #10301c", "-": "on #3a1517"}
+_LIGHT = {"+": "on #d7f5df", "-": "on #fbdcdc"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,60 +68,91 @@ def pairs(lines: list[Line]) -> Iterator[tuple[Line | None, Line | None]]:
             yield (old[number] if number < len(old) else None), (new[number] if number < len(new) else None)
 
 
-def words(old: str, new: str) -> tuple[Text, Text]:
-    """Two versions of a line with the words marked that differ."""
+def changed_words(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
+    """The spans (start, end) of two versions of a line in which they differ."""
     left, right = _WORDS.findall(old), _WORDS.findall(new)
-    before, after = Text(style=REMOVED), Text(style=ADDED)
+    before: list[tuple[int, int]] = []
+    after: list[tuple[int, int]] = []
     for tag, a, b, c, d in difflib.SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
-        style = "" if tag == "equal" else CHANGED
-        before.append("".join(left[a:b]), style)
-        after.append("".join(right[c:d]), style)
+        if tag == "equal":
+            continue
+        for spans, pieces, start, end in ((before, left, a, b), (after, right, c, d)):
+            if start < end:
+                at = sum(map(len, pieces[:start]))
+                spans.append((at, at + sum(map(len, pieces[start:end]))))
     return before, after
 
 
-def unified(diff: str) -> Text:
-    text = Text()
+class Painter:
+    """Lines of one diff as styled text, their syntax coloured by the type of the file they belong to.
+
+    What was added or removed is told by its sign; colours only help.
+    """
+
+    def __init__(self, *, dark: bool = True) -> None:
+        self._tones, self._theme = (_DARK, "ansi_dark") if dark else (_LIGHT, "ansi_light")
+        self._syntax: Syntax | None = None
+
+    def shared(self, line: Line) -> Text:
+        """A line that both versions have, or a heading."""
+        if line.kind == "file":
+            self._syntax = syntax_of(line.text, self._theme)
+            return Text(f"\n{line.text}", "bold")
+        if line.kind == "hunk":
+            return Text(line.text, "cyan")
+        return Text("  ").append_text(self._code(line.text))
+
+    def changed(self, old: Line | None, new: Line | None) -> tuple[Text | None, Text | None]:
+        """A removed line and the one that replaces it, the words marked that differ; either may be None."""
+        removed, added = changed_words(old.text, new.text) if old and new else ([], [])
+        return self._signed(old, removed) if old else None, self._signed(new, added) if new else None
+
+    def _signed(self, line: Line, marks: list[tuple[int, int]]) -> Text:
+        code = self._code(line.text)
+        for start, end in marks:
+            code.stylize(CHANGED, start, end)
+        text = Text(f"{line.kind} ", "bold").append_text(code)
+        text.stylize_before(self._tones[line.kind])
+        return text
+
+    def _code(self, text: str) -> Text:
+        if self._syntax is None or not text.strip():
+            return Text(text)
+        code = self._syntax.highlight(text)
+        code.rstrip()
+        return code if code.plain == text.rstrip() else Text(text)
+
+
+@cache
+def syntax_of(name: str, theme: str) -> "Syntax":
+    """What colours the lines of a file of this name."""
+    from rich.syntax import Syntax
+
+    return Syntax("", Syntax.guess_lexer(name), theme=theme, background_color="default")
+
+
+def unified(diff: str, *, dark: bool = True) -> Text:
+    text, painter = Text(), Painter(dark=dark)
     for old, new in pairs(read(diff)):
-        for line in _unified(old, new):
-            text.append_text(line).append("\n")
+        same = old is new and old is not None
+        for line in (painter.shared(old),) if same and old else painter.changed(old, new):
+            if line is not None:
+                text.append_text(line).append("\n")
     return text
 
 
-def _unified(old: Line | None, new: Line | None) -> list[Text]:
-    if old is new and old is not None:
-        return [_plain(old)]
-    if old is not None and new is not None:
-        before, after = words(old.text, new.text)
-        return [Text("- ", REMOVED).append_text(before), Text("+ ", ADDED).append_text(after)]
-    if old is not None:
-        return [Text(f"- {old.text}", REMOVED)]
-    return [Text(f"+ {new.text}", ADDED)] if new is not None else []
-
-
-def _plain(line: Line) -> Text:
-    if line.kind == "file":
-        return Text(f"\n{line.text}", "bold")
-    if line.kind == "hunk":
-        return Text(line.text, "cyan")
-    return Text(f"  {line.text}")
-
-
-def side_by_side(diff: str) -> Table:
+def side_by_side(diff: str, *, dark: bool = True) -> Table:
+    painter = Painter(dark=dark)
     table = Table.grid(expand=True, padding=(0, 1))
     table.add_column(ratio=1, overflow="fold")
     table.add_column(ratio=1, overflow="fold")
     for old, new in pairs(read(diff)):
         if old is new and old is not None:
-            shown = _plain(old)
+            shown = painter.shared(old)
             table.add_row(shown, Text() if old.kind in ("file", "hunk") else shown)
-        elif old is not None and new is not None:
-            before, after = words(old.text, new.text)
-            table.add_row(Text("- ", REMOVED).append_text(before), Text("+ ", ADDED).append_text(after))
         else:
-            table.add_row(
-                Text(f"- {old.text}", REMOVED) if old else Text(),
-                Text(f"+ {new.text}", ADDED) if new else Text(),
-            )
+            before, after = painter.changed(old, new)
+            table.add_row(before or Text(), after or Text())
     return table
 
 
@@ -129,4 +167,5 @@ class DiffView(Static):
     def render(self) -> Text | Table:
         if not self.diff.strip():
             return Text("nothing changes", "dim")
-        return side_by_side(self.diff) if self.split else unified(self.diff)
+        shown = side_by_side if self.split else unified
+        return shown(self.diff, dark=self.app.current_theme.dark)
