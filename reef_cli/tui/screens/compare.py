@@ -39,7 +39,9 @@ class CompareScreen(ReefScreen):
         return await changes(self.reef.client, self._scenario, self._newer, self._older, waits=self._waits)
 
     def show(self, data: Changes) -> None:
-        self.query_one("#trouble", Static).update(data.trouble)
+        trouble = self.query_one("#trouble", Static)
+        trouble.update(data.trouble)
+        trouble.display = bool(data.trouble)
         self.query_one(DiffView).diff = data.diff
 
     def action_split(self) -> None:

@@ -10,6 +10,7 @@ from textual.widgets import Sparkline, Static
 
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.deciding import Deciding
+from reef_cli.tui.scenario_words import mean_score
 from reef_cli.tui.screens.compare import CompareScreen
 from reef_cli.tui.text import age, number, one_line, plain, short_id
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
@@ -62,10 +63,11 @@ class HistoryScreen(Deciding):
         self.query_one(RowList).show(
             [_row(row, str(row["step"]) == self._marked, self.reef.now()) for row in shown]
         )
-        scores = [
-            score for row in reversed(data) if row["published"] and (score := score_of(row)) is not None
-        ]
+        published = [row for row in reversed(data) if row["published"]]
+        means = [mean_score(row["metrics"] or {}) for row in published]
+        scores = [mean for mean in means if mean is not None]
         self.query_one(Sparkline).data = scores
+        self.query_one("#plot").display = len(scores) > 1
         self._tell()
 
     def on_row_list_highlighted(self) -> None:
@@ -154,16 +156,10 @@ def _row(row: Release, marked: bool, now: datetime) -> Row:
         _state(row),
         row["operation"],
         age(row["recorded_at"], now),
-        number(score_of(row)),
+        number(mean_score(row["metrics"] or {})),
         one_line(f"{tags}{row['message']}"),
     )
     return Row(str(row["step"]), cells, tone, marked)
-
-
-def score_of(row: Release) -> float | None:
-    """The candidate's mean score at the gate."""
-    scores = (row["metrics"] or {}).get("candidate_scores") or {}
-    return round(sum(scores.values()) / len(scores), 2) if scores else None
 
 
 def about(row: Release) -> str:

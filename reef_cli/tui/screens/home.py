@@ -5,10 +5,12 @@ from collections.abc import Iterable
 from time import monotonic
 from typing import Any, ClassVar
 
+from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
 from reef._sse import Event
+from reef_cli.tui.scenario_words import about
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import age, one_line, plain, short_id
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
@@ -19,6 +21,7 @@ SPARK_SLOTS, SLOT_S = 8, 5.0
 
 class HomeScreen(ReefScreen):
     mode = "home"
+    DEFAULT_CSS = "HomeScreen #about { height: 6; border-top: solid $panel; padding: 0 1; }"
     concerns: ClassVar[frozenset[str]] = frozenset(
         {"record", "report", "verdict", "step", "episode", "release", "error"}
     )
@@ -28,6 +31,7 @@ class HomeScreen(ReefScreen):
         self._traffic: dict[str, deque[float]] = {}
         self._started: dict[tuple[str, int], tuple[float, int]] = {}
         self._complaints: deque[str] = deque(maxlen=3)
+        self._states: dict[str, dict[str, Any]] = {}
 
     def body(self) -> Iterable[Widget]:
         yield RowList(
@@ -40,6 +44,8 @@ class HomeScreen(ReefScreen):
             id="scenarios",
             empty="no scenario yet: the first request makes one (see `reef env`)",
         )
+        with VerticalScroll(id="about", can_focus=False):
+            yield Static(id="told")
         yield Static(id="errors")
 
     async def fetch(self) -> dict[str, Any]:
@@ -48,7 +54,9 @@ class HomeScreen(ReefScreen):
     def show(self, data: dict[str, Any]) -> None:
         self.reef.adopt(data)
         rows = [self._row(name, state) for name, state in data["scenarios"].items()]
+        self._states = data["scenarios"]
         self.query_one(RowList).show(rows)
+        self._tell()
         self.query_one("#errors", Static).update(plain("\n".join(self._complaints)))
 
     def happened(self, event: Event) -> None:
@@ -62,17 +70,25 @@ class HomeScreen(ReefScreen):
             self._complaints.append(f"! {one_line(event.data['message'])}  {one_line(event.data['hint'])}")
         super().happened(event)
 
+    def on_row_list_highlighted(self) -> None:
+        self._tell()
+
+    def _tell(self) -> None:
+        name = self.query_one(RowList).key or ""
+        state = self._states.get(name)
+        self.query_one("#told", Static).update(plain(about(name, state, self.reef.now()) if state else ""))
+
     def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
         self.reef.scenario = chosen.key
         self.reef.action_go("steps" if "steps" in self.reef.modes_there else "home")
 
     def _row(self, name: str, state: dict[str, Any]) -> Row:
         last = state["last_committed_step"] or {}
-        score = ((last.get("metrics") or {}).get("selection") or {}).get("outcome") or ""
+        decided = ((last.get("metrics") or {}).get("selection") or {}).get("outcome") or ""
         head = f"{short_id(state['release_id'])[:8]} {age(last.get('recorded_at'), self.reef.now())}"
         running = state["step"]
         tone = "busy" if running or state["pending_reviews"] else ""
-        growth = self._growth(name, running) if running else f"last: {score}" if score else "idle"
+        growth = self._growth(name, running) if running else f"last: {decided}" if decided else "idle"
         return Row(name, (name, state["recipe"], head, self._spark(name), _waits(state), growth), tone)
 
     def _growth(self, scenario: str, running: dict[str, Any]) -> str:

@@ -25,6 +25,7 @@ class StepScreen(Deciding):
     BINDINGS = bindings("step")
     DEFAULT_CSS = """
     StepScreen ContentSwitcher { height: 1fr; }
+    StepScreen #told { padding: 0 1; }
     #trouble { height: auto; color: $text-error; padding: 0 1; }
     """
 
@@ -64,7 +65,9 @@ class StepScreen(Deciding):
         self.data, changed = data
         progress = ((self.reef.status.get("scenarios") or {}).get(self.scenario) or {}).get("step")
         self.query_one("#told", Static).update(plain(story(self.data, progress)))
-        self.query_one("#trouble", Static).update(plain(changed.trouble))
+        trouble = self.query_one("#trouble", Static)
+        trouble.update(plain(changed.trouble))
+        trouble.display = bool(changed.trouble)
         self.query_one(DiffView).diff = changed.diff
         self.query_one("#episodes", RowList).show(episode_rows(self.data["episodes"]))
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from rich.style import Style
 from rich.table import Table
-from rich.text import Text
+from rich.text import Span, Text
 from textual.reactive import reactive
 from textual.widgets import Static
 
@@ -111,16 +112,22 @@ class Painter:
         code = self._code(line.text)
         for start, end in marks:
             code.stylize(CHANGED, start, end)
-        text = Text(f"{line.kind} ", "bold").append_text(code)
-        text.stylize_before(self._tones[line.kind])
-        return text
+        text = Text(style=self._tones[line.kind]).append(f"{line.kind} ", "bold")
+        return text.append_text(code)
 
     def _code(self, text: str) -> Text:
         if self._syntax is None or not text.strip():
             return Text(text)
         code = self._syntax.highlight(text)
         code.rstrip()
+        code.style = ""
+        code.spans = [Span(at, end, _ink(style)) for at, end, style in code.spans if isinstance(style, Style)]
         return code if code.plain == text.rstrip() else Text(text)
+
+
+def _ink(style: Style) -> Style:
+    """The style without its background, which would hide the tone of the line."""
+    return Style(color=style.color, bold=style.bold, italic=style.italic, underline=style.underline)
 
 
 @cache
