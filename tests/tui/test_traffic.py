@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from reef.async_client import AsyncClient
+from reef_cli.tui import tail
 from reef_cli.tui.app import ReefApp
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.widgets.row_list import RowList
@@ -217,3 +218,26 @@ def test_a_filter_looks_through_what_is_not_loaded_yet() -> None:
         await stage.see("1 match", "000007", "in 3000 records")
 
     scrolling(3_000, scene)
+
+
+def test_what_is_kept_while_new_ones_come_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tail, "KEPT", 600)
+    archive = Archive(3000)
+    kept = tail.Tail()
+
+    async def scene() -> None:
+        client = cast(AsyncClient, archive)
+        await kept.load_newest(client)
+        for number in range(3001, 3301):
+            archive.records_there.insert(0, archive._record(number) | {"created_at": f"2026-01-02T{number}"})
+            if number % 50 == 0:
+                await kept.load_newest(client)
+        assert len(kept.listed) == 600
+        assert kept.listed[0]["sequence"] == 3300
+        assert not kept.whole
+        for _ in range(3):
+            await kept.load_older(client)
+        await kept.load_newest(client)
+        assert len(kept.listed) == 2100, "what a person scrolled to stays"
+
+    asyncio.run(scene())
