@@ -65,8 +65,8 @@ class ReefApp(App[None]):
         self.theme = DARK
 
     def on_ready(self) -> None:
-        """The first paint is out: now the daemon is asked."""
-        self.follow()
+        """Once the first paint is out, the daemon is asked."""
+        self.call_after_refresh(self.follow)
 
     @work(group="live", exit_on_error=False)
     async def follow(self) -> None:

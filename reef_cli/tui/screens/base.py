@@ -54,11 +54,10 @@ class ReefScreen(Screen[None]):
     def on_mount(self) -> None:
         self.query_one(TopBar).screen_title = self.mode
         self.reef.update_bars()
-        if self.reef.status:  # else it is loaded when the daemon answers
-            self.reload()
 
     def on_screen_resume(self) -> None:
-        self.reload()
+        if self.reef.status:  # else it is loaded when the daemon answers
+            self.reload()
 
     def happened(self, event: Event) -> None:
         """An event came. A screen that shows events themselves overrides this too."""
