@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from daemon.evaluation.tasks import load_tasks
@@ -37,7 +37,7 @@ from daemon.settings.resolve import is_unconfigured, recipe_for
 from daemon.store.store import Store
 from reef.errors import NotFound
 from reef.recipe import Recipe
-from reef.runtime import Price, Runtime
+from reef.runtime import Runtime
 from reef.tasks import Task
 
 log = logging.getLogger("reef")
@@ -52,13 +52,13 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     settings = start.loaded.settings
     home = start.home
     choice = await choose(settings, _environment(settings))
-    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams)
+    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams, settings.price)
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)
     history = History(store, await asyncio.to_thread(GitReleases, home.releases))
     recipes = Recipes(settings)
-    book = RecordBook(store, scrub=settings.reef.scrub, price_of=partial(_price_of, router))
+    book = RecordBook(store, scrub=settings.reef.scrub, price_of=router.price)
     events = EventBus()
     scenarios = Scenarios(history, book, recipes.configured, seed_tree, settings.scenarios.create)
     await history.recover()
@@ -180,7 +180,3 @@ class Recipes:
         """The scenario's tasks, read anew: a user adds tasks while the daemon runs."""
         _, section = self.configured(scenario)
         return load_tasks(section.tasks) if section.tasks is not None else ()
-
-
-def _price_of(router: Router, upstream: str | None) -> Price | None:
-    return next((runtime.price for runtime in router.runtimes if runtime.name == upstream), None)

@@ -26,14 +26,15 @@ ERROR_CHARS = 2000
 
 
 class RecordBook:
-    """Appends inference records. `price_of(upstream name)` gives a cost to their tokens."""
+    """Appends inference records. `price_of(upstream, model asked for, model that answered)` gives a cost to
+    their tokens."""
 
     def __init__(
         self,
         store: Store,
         *,
         scrub: bool = True,
-        price_of: Callable[[str | None], Price | None] = lambda _: None,
+        price_of: Callable[[str | None, str | None, str | None], Price | None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._scrub = scrub
@@ -84,12 +85,12 @@ class RecordBook:
             request=draft.request,
             receipt=draft.id,
         )
-        price = self._price_of(draft.upstream_name)
+        price = self._price_of(draft.upstream_name, draft.model, parsed.model)
         usage = Usage(
             parsed.input_tokens,
             parsed.output_tokens,
             parsed.cached_tokens,
-            price.cost(parsed.input_tokens, parsed.output_tokens) if price else None,
+            price.cost(parsed.billed) if price and parsed.billed else None,
         )
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)

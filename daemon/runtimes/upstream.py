@@ -18,7 +18,7 @@ from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import CREDENTIALS, for_upstream
 from reef._url import http_address
 from reef.errors import ConfigError, Invalid, Unauthorized
-from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
 _MODELS_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
@@ -65,7 +65,6 @@ class HttpUpstream:
         self.name = section.name
         self.model = section.model
         self.base_url = full_base(section.base_url)
-        self.price = Price(section.price.input, section.price.output) if section.price else None
         self._dialects = section.dialects()
         self._key = key_of(section, environ)
         self._variable = section.api_key_env

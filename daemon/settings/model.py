@@ -37,8 +37,19 @@ class ReefSection(Section):
 class PriceSection(Section):
     """US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached_input: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """What is read from the provider's cache; as `input` where it is left out."""
+    cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """What is put into it; as `input` where it is left out."""
+
+
+class PriceRow(PriceSection):
+    """`[[price]]`: what a model costs; the first row that fits counts. Both names are shell patterns."""
+
+    model: str
+    upstream: str = "*"
 
 
 class UpstreamSection(Section):
@@ -155,6 +166,7 @@ class Settings(Section):
 
     reef: ReefSection = ReefSection()
     upstream: tuple[UpstreamSection, ...] = ()
+    price: tuple[PriceRow, ...] = ()
     engine: EngineSection = EngineSection()
     scenario: tuple[ScenarioSection, ...] = ()
     scenarios: ScenariosSection = ScenariosSection()

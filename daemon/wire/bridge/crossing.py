@@ -144,7 +144,8 @@ class Crossing:
                 "output_tokens": usage.output,
                 "cached_tokens": usage.cached,
             }
-        return replace(parsed, aliases=strings(*parsed.aliases, *own.aliases), **counts)
+        aliases = strings(*parsed.aliases, *own.aliases)
+        return replace(parsed, aliases=aliases, billed=own.billed, **counts)
 
 
 def read_answer(
