@@ -21,6 +21,7 @@ from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
 from daemon.records.judging import Judge
+from daemon.records.used import used_since
 from daemon.releases.git import GitReleases
 from daemon.releases.history import History
 from daemon.runtimes.choose import Choice, choose
@@ -30,6 +31,7 @@ from daemon.runtimes.models import DEFAULT_MODEL, find_model, path_of
 from daemon.runtimes.router import Router
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.serve import Start
+from daemon.serving.budgets import Budgets
 from daemon.serving.exchange import Exchange
 from daemon.serving.scenarios import Scenarios
 from daemon.settings.model import RecipeSection, Settings
@@ -65,7 +67,15 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     await scenarios.load()
     pending: set[asyncio.Task[None]] = set()
 
+    budgets = Budgets(settings.budget, lambda scenario, what: events.publish("budget", scenario, **what))
+    await asyncio.to_thread(
+        budgets.load,
+        scenarios.names(),
+        lambda scenario, day: store.read_now(lambda connection: used_since(connection, scenario, day)),
+    )
+
     def on_record(draft: Draft) -> None:
+        budgets.count(draft)
         task = asyncio.ensure_future(observer.recorded(draft))
         pending.add(task)
         task.add_done_callback(pending.discard)
@@ -77,6 +87,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         on_record_failure=settings.reef.on_record_failure,
         on_record=on_record,
         upstream_of=lru_cache(1024)(lambda scenario: recipe_for(settings, scenario)[1].upstream),
+        budgets=budgets,
     )
     growth_rooms = GrowthRooms(
         store=store,

@@ -34,6 +34,7 @@ def test_every_setting_is_documented(section: str) -> None:
     inner = {
         "upstream": ("upstream", 0),
         "price": ("price", 0),
+        "budget": ("budget", 0),
         "scenario": ("scenario", 0),
         "recipe": ("recipe", "x"),
     }

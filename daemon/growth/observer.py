@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import asdict
 from typing import Any
 
 from daemon.evaluation.sign_test import MIN_DECIDED
@@ -90,6 +91,7 @@ class Observer:
             model=draft.model,
             run=draft.run,
             session=draft.session,
+            usage=asdict(draft.usage),
             total_ms=draft.total_ms,
         )
         if draft.id in self._book.awaited:

@@ -57,13 +57,14 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns. A turn that was none gets its right `kind` here.
+        """Store one exchange; durable when this returns. A turn that was none gets its right `kind` here, and
+        the draft its usage.
 
         Raises:
             Unavailable: the store cannot be written.
         """
-        usage = await self._store.write(lambda connection: self._insert(connection, draft))
-        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, usage)
+        draft.usage = await self._store.write(lambda connection: self._insert(connection, draft))
+        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, draft.usage)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""

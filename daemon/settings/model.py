@@ -109,6 +109,18 @@ class ScenariosSection(Section):
     create: Literal["implicit", "explicit"] = "implicit"
 
 
+class BudgetSection(Section):
+    """`[[budget]]`: what each scenario that fits may use in a day (UTC). All that fit a scenario hold."""
+
+    match: str = "*"
+    usd_per_day: float | None = Field(None, gt=0, allow_inf_nan=False)
+    tokens_per_day: int | None = Field(None, gt=0)
+    hard: bool = False
+    """Refuse requests once it is spent; else it is only told."""
+    warn_at: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = (0.8,)
+    """Shares of it that are told when they are reached."""
+
+
 class GateSection(Section):
     """`[recipe.NAME.gate]`: what decides on a candidate."""
 
@@ -170,6 +182,7 @@ class Settings(Section):
     engine: EngineSection = EngineSection()
     scenario: tuple[ScenarioSection, ...] = ()
     scenarios: ScenariosSection = ScenariosSection()
+    budget: tuple[BudgetSection, ...] = ()
     recipe: dict[str, RecipeSection] = Field(default_factory=dict)
     growth: GrowthSection = GrowthSection()
     source: Path | None = None
