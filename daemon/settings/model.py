@@ -29,6 +29,8 @@ class ReefSection(Section):
     """What to ask for on an upstream that was found rather than configured."""
     max_body_mb: int = Field(64, gt=0)
     on_record_failure: Literal["refuse", "serve"] = "refuse"
+    on_client_gone: Literal["cancel", "drain"] = "cancel"
+    """What becomes of the upstream's answer when its client leaves: `drain` reads it to its end."""
     scrub: bool = True
     relay: tuple[Annotated[str, Field(pattern=r"^/")], ...] = ()
     """Shell patterns of further paths after `/v1` that are passed on unrecorded."""

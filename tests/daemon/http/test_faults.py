@@ -1,6 +1,5 @@
 """Streams that break, clients that leave, stores that fail: what is said, and what is recorded."""
 
-import json
 import socket
 import time
 
@@ -84,27 +83,6 @@ def test_bytes_go_out_as_they_arrive(client: httpx.Client, stub: StubProvider) -
     with client.stream("POST", "/v1/messages", json=body_of("messages", stream=True)) as answer:
         times = [time.monotonic() for _ in answer.iter_raw()]
     assert times[-1] - times[0] > 0.2
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_leaves_ends_the_upstream_call(stream: bool, home: House, stub: StubProvider) -> None:
-    stub.delay_s, stub.event_delay_s = (0.0, 0.1) if stream else (5.0, 0.0)
-    body = json.dumps(body_of("chat", "one two three four five six", stream=stream)).encode()
-    host, port = home.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as raw:
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-        raw.sendall(head.encode() + body)
-        if stream:
-            seen = b""
-            while b"data:" not in seen:
-                seen += raw.recv(4000)
-        else:
-            while not stub.asked:
-                time.sleep(0.005)
-    (draft,) = home.records.wait(1)
-    assert draft.status == "aborted"
-    assert bool(draft.response) == stream
-    assert stub.left.wait(5)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
