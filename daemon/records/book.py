@@ -16,6 +16,7 @@ from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
+from daemon.wire.errors import error_in
 from daemon.wire.scrub import mask
 from reef.errors import Invalid, NotFound
 from reef.feedback import Usage
@@ -57,8 +58,8 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns. A turn that was none gets its right `kind` here, and
-        the draft its usage.
+        """Store one exchange; durable when this returns. The draft gets its usage here, a turn that was none
+        its right `kind`, and an error that came as if all were well its right `status`.
 
         Raises:
             Unavailable: the store cannot be written.
@@ -86,6 +87,9 @@ class RecordBook:
             request=draft.request,
             receipt=draft.id,
         )
+        if draft.status == "complete" and (told := error_in(parsed.response)):
+            draft.status, draft.error_type = "failed", "upstream"
+            draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
         price = self._price_of(draft.upstream_name, draft.model, parsed.model)
         usage = Usage(
             parsed.input_tokens,

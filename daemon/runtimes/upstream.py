@@ -1,6 +1,7 @@
 """A provider over HTTP."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from urllib.parse import urlsplit
@@ -185,8 +186,9 @@ class HttpUpstream:
 
     async def _read(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
-            async for chunk in answer.content.iter_any():
-                yield chunk
+            with _awake(answer):
+                async for chunk in answer.content.iter_any():
+                    yield chunk
         except (aiohttp.ClientError, OSError) as error:
             answer.close()
             raise explain(error, self.name, self.base_url) from error
@@ -205,6 +207,27 @@ class HttpUpstream:
             if "anthropic-version" not in names:
                 headers.append(("anthropic-version", _ANTHROPIC_VERSION))
         return headers
+
+
+@contextmanager
+def _awake(answer: aiohttp.ClientResponse) -> Iterator[None]:
+    """Where a body's chunks are malformed, the client library closes the connection and lets its reader wait
+    for ever, the timeout dropped. So the end of the connection wakes it."""
+    protocol = answer.connection.protocol if answer.connection is not None else None
+    closed = protocol.closed if protocol is not None else None
+    if closed is None:  # all of it is here already
+        yield
+        return
+
+    def wake(_: object) -> None:
+        if not answer.content.is_eof() and answer.content.exception() is None:
+            answer.content.set_exception(aiohttp.ClientPayloadError("the connection ended in the middle"))
+
+    closed.add_done_callback(wake)
+    try:
+        yield
+    finally:
+        closed.remove_done_callback(wake)
 
 
 def model_ids(payload: object) -> list[str]:

@@ -15,7 +15,7 @@ from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import ANSWER_LIMIT
+from daemon.serving.reading import ANSWER_LIMIT, is_object
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
@@ -149,6 +149,8 @@ class Exchange:
         if crossing is not None:
             headers = [JSON, *(pair for pair in headers if pair[0] != "content-type")]
         if 200 <= status < 300:
+            if not is_object(body):
+                raise _no_answer(turn.draft.upstream_name, body)
             body = crossing.answer(body) if crossing else body
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
@@ -199,6 +201,14 @@ def _draft(call: Call, served: Served, runtime: Runtime) -> Draft:
         release_id=served.release_id or None,
         content_id=served.content_id or None,
         upstream_name=runtime.name,
+    )
+
+
+def _no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
+    said = body[:100].decode(errors="replace").strip()
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with what is not JSON" + (f": {said}" if said else ": nothing"),
+        hint="check that base_url is a provider's API",
     )
 
 

@@ -17,6 +17,7 @@ from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Request, Usage
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
+from daemon.wire.errors import error_in
 from daemon.wire.values import Json, dump, load_object, mapping, string, strings
 from reef.errors import UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
@@ -103,8 +104,11 @@ class Crossing:
         """
         response = load_object(body)
         if response is None or _SAYS[self.upstream] not in response:
+            told = error_in(response)
             raise UpstreamFailed(
-                f"the upstream answered with what is not the dialect `{self.upstream}`",
+                f"the upstream answered with an error: {told}"
+                if told
+                else f"the upstream answered with what is not the dialect `{self.upstream}`",
                 hint="check base_url and api of the upstream",
             )
         return dump(_FROM_ANSWER[self._client](_TO_ANSWER[self.upstream](response), self._names))
