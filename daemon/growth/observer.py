@@ -94,6 +94,16 @@ class Observer:
             usage=asdict(draft.usage),
             total_ms=draft.total_ms,
         )
+        for report, receipt in draft.superseded:
+            self._events.publish(
+                "verdict",
+                draft.scenario,
+                report=report,
+                receipt=receipt,
+                state="ineligible",
+                reason="superseded",
+                step=None,
+            )
         if draft.id in self._book.awaited:
             self._book.awaited.discard(draft.id)
             await self._judge.stored(draft.id)

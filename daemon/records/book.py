@@ -147,7 +147,7 @@ class RecordBook:
             },
         )
         if messages is not None and draft.status == "complete":
-            supersede(connection, draft, messages)
+            draft.superseded = supersede(connection, draft, messages)
         names = {*draft.aliases, *parsed.aliases} - {draft.id}
         if draft.upstream_request_id:
             names.add(draft.upstream_request_id)

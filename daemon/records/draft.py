@@ -54,6 +54,8 @@ class Draft:
     """How each try before the last ended, at this upstream or another."""
     usage: Usage = Usage()
     """Read off `response` when it is stored."""
+    superseded: Sequence[tuple[str, str]] = ()
+    """(report, receipt) of verdicts that changed when it was stored, since it counts instead."""
     error_type: str | None = None
     error_message: str | None = None
     ttft_ms: float | None = None

@@ -24,11 +24,11 @@ def message_hash(payload: Json) -> bytes | None:
     return blake2b(dump([said, *before]), digest_size=HASH_BYTES).digest()
 
 
-def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
+def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tuple[str, str]]:
     """Mark earlier turns with these messages, of the same run, session or conversation.
 
     `draft`, a turn that is complete, counts instead. Reports on them teach nothing any more, unless they did
-    already.
+    already; returns (report, receipt) of each verdict that changed.
     """
     shared = [
         records.c[name] == value
@@ -40,7 +40,7 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
         if value
     ]
     if not shared:
-        return
+        return []
     query = select(records.c.id).where(
         records.c.scenario == draft.scenario,
         records.c.message_hash == messages,
@@ -51,11 +51,16 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
     )
     earlier = list(connection.execute(query).scalars())
     if not earlier:
-        return
+        return []
     connection.execute(update(records).where(records.c.id.in_(earlier)).values(superseded_by=draft.id))
+    open_pairs = (pairs.c.receipt.in_(earlier), pairs.c.state.in_(("pending", "eligible")))
+    changed = [
+        (row.report, row.receipt)
+        for row in connection.execute(select(pairs.c.report, pairs.c.receipt).where(*open_pairs))
+    ]
     connection.execute(
         update(pairs)
-        .where(pairs.c.receipt.in_(earlier), pairs.c.state.in_(("pending", "eligible")))
+        .where(*open_pairs)
         .values(
             state="ineligible",
             reason="superseded",
@@ -63,3 +68,4 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
             updated_at=rfc3339(now()),
         )
     )
+    return changed

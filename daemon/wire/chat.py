@@ -30,6 +30,8 @@ from reef.runtime import Parsed
 
 # Inside a JSON string these quotes would be escaped, so this matches a key with a string value only.
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
+_USAGE = re.compile(rb'"usage"\s*:\s*\{')
+_NO_CHOICE = re.compile(rb'"choices"\s*:\s*\[\s*\]')
 _KEPT = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
@@ -99,6 +101,12 @@ class ChatCodec:
         if b'"error"' in event and mapping((load_object(sse.data(event)) or {}).get("error")):
             return Mark.ERROR
         return Mark.FINISH if _FINISH.search(event) else Mark.NONE
+
+    def follows(self, event: bytes) -> bool:
+        """The usage is said once, and last: some clients take what the last chunk says, others add up."""
+        if b'"usage"' not in event or _USAGE.search(event) is None:
+            return False
+        return _NO_CHOICE.search(event) is not None or _FINISH.search(event) is not None
 
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:
         chunk = load_object(sse.data(first)) or {}

@@ -43,8 +43,12 @@ class Codec(Protocol):
     def mark(self, event: bytes) -> Mark:
         """What an event of a stream means for its end."""
 
+    def follows(self, event: bytes) -> bool:
+        """Whether the receipt has to come before this event, if it is the last before the terminal one."""
+
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:
-        """The terminal event with the receipt; `first` is the stream's first event with data."""
+        """The terminal event, or the one that `follows`, with the receipt; `first` is the first event of
+        the stream with data."""
 
     def error_body(self, error: ReefError, status: int) -> bytes:
         """An error as this provider would say it."""

@@ -103,6 +103,9 @@ class MessagesCodec:
             return Mark.ERROR
         return Mark.FINISH if name == b"message_delta" and _STOP.search(event) else Mark.NONE
 
+    def follows(self, event: bytes) -> bool:
+        return False
+
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:
         return sse.splice(terminal, b'"reef":{"agent_record_id":"' + receipt.encode() + b'"}')
 

@@ -102,6 +102,9 @@ class ResponsesCodec:
             name = (string((load_object(sse.data(event)) or {}).get("type")) or "").encode()
         return _MARKS.get(name, Mark.NONE)
 
+    def follows(self, event: bytes) -> bool:
+        return False
+
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:
         return sse.splice(terminal, b'"reef":{"agent_record_id":"' + receipt.encode() + b'"}')
 

@@ -21,6 +21,8 @@ class Marker(Protocol):
 
     def mark(self, event: bytes) -> Mark: ...
 
+    def follows(self, event: bytes) -> bool: ...
+
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes: ...
 
     def error_event(self, message: str, *, first: bytes = b"", sequence: int = 0) -> bytes: ...
@@ -29,17 +31,29 @@ class Marker(Protocol):
 class StreamTail:
     """Watches one stream go by: feed it bytes and send on what it returns.
 
-    What it holds back (the terminal event and what followed in the same chunk) goes out as `signed(receipt)`
-    or `plain()`.
+    What it holds back (the terminal event and what followed in the same chunk, and before it an event that
+    must follow the receipt) goes out as `signed(receipt)` or `plain()`.
     """
 
-    __slots__ = ("_codec", "_first", "_held", "_seen", "_splitter", "errored", "finished", "reasoned")
+    __slots__ = (
+        "_codec",
+        "_first",
+        "_held",
+        "_late",
+        "_seen",
+        "_splitter",
+        "errored",
+        "finished",
+        "reasoned",
+    )
 
     def __init__(self, codec: Marker) -> None:
         self._codec = codec
         self._splitter = EventSplitter()
         self._first = b""
         self._held: list[bytes] = []
+        self._late = b""
+        """The last event, where the receipt comes before it if it is the last before the terminal one."""
         self._seen = 0
         self.finished = False
         """The terminal event was seen."""
@@ -53,18 +67,28 @@ class StreamTail:
         if self.finished:
             return chunk
         events = self._splitter.feed(chunk)
+        out: list[bytes] = []
         for index, event in enumerate(events):
             if self._look(event):
-                self._held = [*events[index:], self._splitter.rest]
-                return b"".join(events[:index])
-        return events[0] if len(events) == 1 else b"".join(events)
+                self._hold(*events[index:], self._splitter.rest)
+                break
+            if self._late:
+                out.append(self._late)
+                self._late = b""
+            if self._codec.follows(event):
+                self._late = event
+            else:
+                out.append(event)
+        return out[0] if len(out) == 1 else b"".join(out)
 
     def end(self) -> bytes:
         """The stream is over: return what may still go out. Some servers leave out the last blank line."""
         rest = b"" if self.finished else self._splitter.rest
         if rest and self._look(rest):
-            self._held = [rest]
+            self._hold(rest)
             return b""
+        if self.reasoned or self.errored:
+            rest, self._late = self._late + rest, b""
         return rest
 
     def signed(self, receipt: str) -> bytes:
@@ -79,7 +103,11 @@ class StreamTail:
 
     def error_event(self, message: str) -> bytes:
         """What to send in place of the rest when the stream broke."""
-        return self._codec.error_event(message, first=self._first, sequence=self._seen)
+        return self._late + self._codec.error_event(message, first=self._first, sequence=self._seen)
+
+    def _hold(self, *events: bytes) -> None:
+        self._held = [self._late, *events] if self._late else [*events]
+        self._late = b""
 
     def _look(self, event: bytes) -> bool:
         """Note what an event means; whether it is the terminal one."""

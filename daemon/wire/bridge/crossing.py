@@ -46,6 +46,9 @@ _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": respon
 _SAYS: dict[Dialect, str] = {"chat": "choices", "messages": "content", "responses": "output"}
 """The key that an answer has and an error has not."""
 
+_LOGIN = "sk-ant-oat"
+"""Begins the token of a subscription, which stays a bearer's."""
+
 _ORDER: dict[Dialect, tuple[Dialect, ...]] = {
     "chat": ("responses", "messages"),
     "messages": ("responses", "chat"),
@@ -89,8 +92,19 @@ class Crossing:
         return dump(self._body)
 
     def headers(self, headers: Sequence[Header]) -> list[Header]:
-        """The client's headers without those that speak of its own dialect."""
-        return [pair for pair in headers if not pair[0].startswith(("anthropic-", "openai-"))]
+        """The client's headers without those that speak of its own dialect; its key stands where the upstream
+        looks for it, in case it goes there."""
+        kept = [pair for pair in headers if not pair[0].startswith(("anthropic-", "openai-"))]
+        named = dict(kept)
+        if self.upstream == "messages":
+            scheme, _, key = named.get("authorization", "").partition(" ")
+            if scheme.lower() == "bearer" and not key.startswith(_LOGIN) and "x-api-key" not in named:
+                return [("x-api-key", key) if pair[0] == "authorization" else pair for pair in kept]
+        elif self._client == "messages" and "x-api-key" in named:
+            key = f"Bearer {named['x-api-key']}"
+            kept = [pair for pair in kept if pair[0] != "x-api-key"]
+            return kept if "authorization" in named else [*kept, ("authorization", key)]
+        return kept
 
     def translator(self) -> Translator:
         wanted = self._request.usage_wanted

@@ -31,9 +31,13 @@ def test_openai_chat(gpt: openai.OpenAI, home: House) -> None:
     with gpt.chat.completions.stream(model="m", messages=CHAT) as stream:
         for _ in stream:
             pass
-        assert stream.get_final_completion().choices[0].message.content == "echo: hi"
+        final = stream.get_final_completion()
+        assert final.choices[0].message.content == "echo: hi"
+        assert final.usage is not None
+        assert final.usage.total_tokens == 3
     chunks = list(gpt.chat.completions.create(model="m", messages=CHAT, stream=True))
-    assert chunks[-1].model_extra["reef"] == {"agent_record_id": home.records.drafts[-1].id}
+    assert chunks[-2].model_extra["reef"] == {"agent_record_id": home.records.drafts[-1].id}
+    assert [bool(chunk.usage) for chunk in chunks[-3:]] == [False, False, True]
     assert [draft.scenario for draft in home.records.drafts] == ["city"] * 3
 
 

@@ -72,6 +72,43 @@ def test_extra_chunk_repeats_what_the_first_one_says() -> None:
     assert (extra["id"], extra["service_tier"], extra["system_fingerprint"]) == ("a", "x", "f")
 
 
+HEAD = b'data: {"id":"a","choices":'
+USAGE = HEAD + b'[],"usage":{"total_tokens":3}}\n\n'
+FINISH = HEAD + b'[{"delta":{},"finish_reason":"stop"}],"usage": {"total_tokens":3}}\n\n'
+NULL = HEAD + b'[{"delta":{"content":"x"}}],"usage":null}\n\n'
+SO_FAR = HEAD + b'[{"delta":{"content":"x"}}],"usage":{"total_tokens":1}}\n\n'
+DONE = b"data: [DONE]\n\n"
+
+
+@pytest.mark.parametrize(
+    ("events", "after"),
+    [
+        ([NULL, USAGE, DONE], [USAGE, DONE]),
+        ([NULL, FINISH, DONE], [FINISH, DONE]),
+        ([FINISH, USAGE, DONE], [USAGE, DONE]),
+        ([USAGE, NULL, DONE], [DONE]),
+        ([SO_FAR, DONE], [DONE]),
+        ([NULL, USAGE, b": ping\n\n", DONE], [DONE]),
+        ([NULL, USAGE, DONE[:-2]], [USAGE, DONE[:-2]]),
+    ],
+)
+def test_the_receipt_goes_before_the_usage_that_ends_a_chat(events: list[bytes], after: list[bytes]) -> None:
+    for chunks in (events, [b"".join(events)]):
+        tail, sent = through("chat", chunks)
+        assert sent + tail.plain() == b"".join(events)
+        extra, *rest = sse.split(tail.signed(RECEIPT) + b"\n\n")[0]
+        assert b"agent_record_id" in extra
+        assert b"".join(rest).rstrip() == b"".join(after).rstrip()
+
+
+def test_usage_that_waits_for_the_end_is_not_lost_where_none_comes() -> None:
+    tail, sent = through("chat", [NULL, FINISH])
+    assert sent == NULL + FINISH
+    tail, sent = through("chat", [NULL, USAGE])
+    assert sent == NULL
+    assert tail.error_event("it broke").startswith(USAGE)
+
+
 def test_incomplete_responses_are_signed_too() -> None:
     event = b'event: response.incomplete\ndata: {"type":"response.incomplete","response":{}}\n\n'
     tail, sent = through("responses", [event])
