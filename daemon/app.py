@@ -53,6 +53,7 @@ def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceAp
         max_body=section.max_body_mb * 2**20,
         require_scenario=rooms.settings.scenarios.require_header,
         relay=section.relay,
+        drain=section.on_client_gone == "drain",
     )
 
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:

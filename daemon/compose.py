@@ -5,7 +5,7 @@ import logging
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from daemon.evaluation.tasks import load_tasks
@@ -21,6 +21,7 @@ from daemon.journal import Journal
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
 from daemon.records.judging import Judge
+from daemon.records.used import used_since
 from daemon.releases.git import GitReleases
 from daemon.releases.history import History
 from daemon.runtimes.choose import Choice, choose
@@ -30,6 +31,7 @@ from daemon.runtimes.models import DEFAULT_MODEL, find_model, path_of
 from daemon.runtimes.router import Router
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.serve import Start
+from daemon.serving.budgets import Budgets
 from daemon.serving.exchange import Exchange
 from daemon.serving.scenarios import Scenarios
 from daemon.settings.model import RecipeSection, Settings
@@ -37,7 +39,7 @@ from daemon.settings.resolve import is_unconfigured, recipe_for
 from daemon.store.store import Store
 from reef.errors import NotFound
 from reef.recipe import Recipe
-from reef.runtime import Price, Runtime
+from reef.runtime import Runtime
 from reef.tasks import Task
 
 log = logging.getLogger("reef")
@@ -52,20 +54,28 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     settings = start.loaded.settings
     home = start.home
     choice = await choose(settings, _environment(settings))
-    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams)
+    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams, settings.price)
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)
     history = History(store, await asyncio.to_thread(GitReleases, home.releases))
     recipes = Recipes(settings)
-    book = RecordBook(store, scrub=settings.reef.scrub, price_of=partial(_price_of, router))
+    book = RecordBook(store, scrub=settings.reef.scrub, price_of=router.price)
     events = EventBus()
     scenarios = Scenarios(history, book, recipes.configured, seed_tree, settings.scenarios.create)
     await history.recover()
     await scenarios.load()
     pending: set[asyncio.Task[None]] = set()
 
+    budgets = Budgets(settings.budget, lambda scenario, what: events.publish("budget", scenario, **what))
+    await asyncio.to_thread(
+        budgets.load,
+        scenarios.names(),
+        lambda scenario, day: store.read_now(lambda connection: used_since(connection, scenario, day)),
+    )
+
     def on_record(draft: Draft) -> None:
+        budgets.count(draft)
         task = asyncio.ensure_future(observer.recorded(draft))
         pending.add(task)
         task.add_done_callback(pending.discard)
@@ -77,6 +87,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         on_record_failure=settings.reef.on_record_failure,
         on_record=on_record,
         upstream_of=lru_cache(1024)(lambda scenario: recipe_for(settings, scenario)[1].upstream),
+        budgets=budgets,
     )
     growth_rooms = GrowthRooms(
         store=store,
@@ -180,7 +191,3 @@ class Recipes:
         """The scenario's tasks, read anew: a user adds tasks while the daemon runs."""
         _, section = self.configured(scenario)
         return load_tasks(section.tasks) if section.tasks is not None else ()
-
-
-def _price_of(router: Router, upstream: str | None) -> Price | None:
-    return next((runtime.price for runtime in router.runtimes if runtime.name == upstream), None)

@@ -14,6 +14,7 @@ ReefError
 +-- UpstreamFailed     a provider broke on its own account
 +-- TimedOut
 +-- Unavailable        not now; `retry_after_s` says when
+    +-- OverBudget          a scenario has used what it may today
     +-- DaemonUnreachable   raised by clients only
 """
 
@@ -107,6 +108,12 @@ class Unavailable(ReefError):
     def __init__(self, message: str, *, hint: str = "", retry_after_s: int = 2) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_s = retry_after_s
+
+
+class OverBudget(Unavailable):
+    """A scenario has used what it may today. Said on provider routes only."""
+
+    type = "over_budget"
 
 
 class DaemonUnreachable(Unavailable):

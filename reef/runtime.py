@@ -67,17 +67,33 @@ class RuntimeState:
 
 
 @dataclass(frozen=True, slots=True)
+class Billed:
+    """The tokens of one answer by what they cost, none of them counted twice.
+
+    `cached` were read from the provider's cache, `written` put into it; `fresh` is the rest of the input.
+    """
+
+    fresh: int
+    output: int
+    cached: int = 0
+    written: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars per million tokens."""
+    """US dollars per million tokens. What a cache is not priced for costs as other input does."""
 
     input: float
     output: float
+    cached_input: float | None = None
+    cache_write: float | None = None
 
-    def cost(self, input_tokens: int | None, output_tokens: int | None) -> float | None:
-        """US dollars; None where a count is unknown."""
-        if input_tokens is None or output_tokens is None:
-            return None
-        return (input_tokens * self.input + output_tokens * self.output) / 1e6
+    def cost(self, tokens: Billed) -> float:
+        """US dollars."""
+        cached = self.input if self.cached_input is None else self.cached_input
+        written = self.input if self.cache_write is None else self.cache_write
+        usd = tokens.fresh * self.input + tokens.cached * cached + tokens.written * written
+        return (usd + tokens.output * self.output) / 1e6
 
 
 class Runtime(Protocol):
@@ -87,7 +103,6 @@ class Runtime(Protocol):
     kind: RuntimeKind
     model: str | None
     """What Reef itself asks for, and what is filled in where a request names no model."""
-    price: Price | None
 
     def speaks(self, dialect: Dialect) -> bool: ...
 
@@ -128,5 +143,7 @@ class Parsed:
     input_tokens: int | None = None
     output_tokens: int | None = None
     cached_tokens: int | None = None
+    billed: Billed | None = None
+    """None where the input or the output is unknown."""
     aliases: Sequence[str] = field(default=())
     """Body id and tool-call ids: other names by which clients know this answer."""

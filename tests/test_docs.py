@@ -31,7 +31,13 @@ def test_no_document_names_a_command_that_is_not_there(document: Path) -> None:
 
 @pytest.mark.parametrize("section", [name for name in Settings.model_fields if name != "source"])
 def test_every_setting_is_documented(section: str) -> None:
-    inner = {"upstream": ("upstream", 0), "scenario": ("scenario", 0), "recipe": ("recipe", "x")}
+    inner = {
+        "upstream": ("upstream", 0),
+        "price": ("price", 0),
+        "budget": ("budget", 0),
+        "scenario": ("scenario", 0),
+        "recipe": ("recipe", "x"),
+    }
     path = inner.get(section, (section,))
     keys = keys_of(Settings, path) - {"gate"}  # a section of its own
     assert keys

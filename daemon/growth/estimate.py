@@ -10,7 +10,7 @@ from daemon.evaluation.gate import COST_ALLOWANCE_TOKENS
 from daemon.evaluation.scores import EpisodeKey, Plan
 from daemon.wire.prefix import Prefix
 from reef.feedback import BatchUnit, Message
-from reef.runtime import Price
+from reef.runtime import Billed, Price
 from reef.tasks import Side
 
 BYTES_PER_TOKEN = 3
@@ -31,7 +31,7 @@ class CallSize:
     output_tokens: int
 
     def usd(self, price: Price) -> float:
-        return (self.input_tokens * price.input + self.output_tokens * price.output) / 1e6
+        return price.cost(Billed(self.input_tokens, self.output_tokens))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,14 +17,15 @@ from daemon.store.codec import load
 from reef.errors import Unsupported
 from reef.feedback import BatchUnit
 from reef.recipe import Recipe
-from reef.runtime import Runtime
+from reef.runtime import Price, Runtime
 from reef.tasks import Task
 from reef.tree import HarnessTree
 
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """`runtime` answers the step's calls, asked for `model`; both None where none is needed."""
+    """`runtime` answers the step's calls, asked for `model`; both None where none is needed. `price` is None
+    where nobody knows what they cost."""
 
     recipe: Recipe
     tasks: Sequence[Task]
@@ -35,6 +36,7 @@ class Ground:
     copies: bool
     model: str | None
     runtime: Runtime | None
+    price: Price | None
     stops: Callable[[], bool]
 
     @property
@@ -58,8 +60,10 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
     plan = load_policy(gate).plan(tasks, seed=seed, copies=copies)
     model = scenario.section.model or _most_seen(batch)
     runtime: Runtime | None = None
+    price: Price | None = None
     try:
-        runtime, _ = rooms.router.own(model, scenario.section.upstream)
+        runtime, asked = rooms.router.own(model, scenario.section.upstream)
+        price = rooms.router.price(runtime.name, asked)
     except Unsupported:
         if plan.looks or recipe.needs_model():
             raise
@@ -73,6 +77,7 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
         copies=copies,
         model=model or (runtime.model if runtime else None),
         runtime=runtime,
+        price=price,
         stops=stops,
     )
 

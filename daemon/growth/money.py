@@ -26,9 +26,8 @@ async def open_purse(book: Ledger, ground: Ground, row: RowMapping) -> Purse | N
     (from before a restart, or because a person let it run) is not asked again.
     """
     limit = book.rooms.limits.usd_per_day
-    price = ground.runtime.price if ground.runtime else None
-    purse = Purse(book.rooms.store, book.scenario.name, book.step, price, limit)
-    expected = Estimate.of(await _calls(book, ground, row), price)
+    purse = Purse(book.rooms.store, book.scenario.name, book.step, ground.price, limit)
+    expected = Estimate.of(await _calls(book, ground, row), ground.price)
     notes = load(row["notes"], [])
     if expected.calls and not any(note.startswith(EXPECTED) for note in notes):
         await book.save(row["state"], notes=[*notes, f"{EXPECTED}{expected.sentence()}"])
@@ -41,7 +40,7 @@ async def open_purse(book: Ledger, ground: Ground, row: RowMapping) -> Purse | N
         )
         return fine, budget.left_of(connection, name, step), budget.free_today(connection, limit)
 
-    if price is None:
+    if ground.price is None:
         return purse
     fine, purse.left, purse.free = await book.rooms.store.write(work)
     if fine:
@@ -53,8 +52,7 @@ async def open_purse(book: Ledger, ground: Ground, row: RowMapping) -> Purse | N
 async def wait_for_money(book: Ledger, ground: Ground) -> None:
     """Stop a step that ran out of money where it is; a person may let it go on for what it still needs."""
     row = await book.row()
-    price = ground.runtime.price if ground.runtime else None
-    await _wait(book, Estimate.of(await _calls(book, ground, row), price))
+    await _wait(book, Estimate.of(await _calls(book, ground, row), ground.price))
 
 
 async def _wait(book: Ledger, expected: Estimate) -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from dataclasses import asdict
 from typing import Any
 
 from daemon.evaluation.sign_test import MIN_DECIDED
@@ -90,8 +91,19 @@ class Observer:
             model=draft.model,
             run=draft.run,
             session=draft.session,
+            usage=asdict(draft.usage),
             total_ms=draft.total_ms,
         )
+        for report, receipt in draft.superseded:
+            self._events.publish(
+                "verdict",
+                draft.scenario,
+                report=report,
+                receipt=receipt,
+                state="ineligible",
+                reason="superseded",
+                step=None,
+            )
         if draft.id in self._book.awaited:
             self._book.awaited.discard(draft.id)
             await self._judge.stored(draft.id)

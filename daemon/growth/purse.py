@@ -14,7 +14,7 @@ from daemon.growth.estimate import CallSize, dollars
 from daemon.store.store import Store
 from reef.feedback import Usage
 from reef.recipe import Budget
-from reef.runtime import Price
+from reef.runtime import Billed, Price
 
 
 class OutOfMoney(Stopped):
@@ -83,6 +83,10 @@ class Purse:
 
     def _charged(self, size: CallSize, usage: Usage) -> Usage:
         if usage.input_tokens is None or usage.output_tokens is None:
-            usage = Usage(size.input_tokens, size.output_tokens)
-        cost = self.price.cost(usage.input_tokens, usage.output_tokens) if self.price else None
-        return replace(usage, cost=cost)
+            usage = Usage(size.input_tokens, size.output_tokens, cost=self._most(size))
+        if self.price is None:
+            return replace(usage, cost=None)
+        if usage.cost is None:
+            cost = self.price.cost(Billed(usage.input_tokens or 0, usage.output_tokens or 0))
+            return replace(usage, cost=cost)
+        return usage

@@ -49,7 +49,8 @@ def place_of(path: str) -> Place | None:
 
 class InferenceApp:
     """`max_body` in bytes, unpacked. `require_scenario`: a request that names none is refused. `relay`: shell
-    patterns of further paths that are passed on."""
+    patterns of further paths that are passed on. `drain`: when a client leaves, the upstream's answer is read
+    to its end for the record; else the upstream call is ended."""
 
     def __init__(
         self,
@@ -58,11 +59,13 @@ class InferenceApp:
         max_body: int = 64 * 2**20,
         require_scenario: bool = False,
         relay: Sequence[str] = (),
+        drain: bool = False,
     ) -> None:
         self._exchange = exchange
         self._relay = Relay(exchange.router, exchange.upstream_of, relay)
         self._max_body = max_body
         self._require_scenario = require_scenario
+        self._drain = drain
         self._running: dict[asyncio.Task[None], Call] = {}
 
     def stop(self) -> None:
@@ -92,7 +95,7 @@ class InferenceApp:
                 return
             call = self._call(scope, place, headers, dialect or _shape(place.path, dict(headers)), body)
             answering = self._exchange.answer if recorded else partial(self._relay.answer, method)
-            await self._answered(call, answering, receive, send)
+            await self._answered(call, answering, receive, send, drain=recorded and self._drain)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
         except Exception as error:
@@ -119,18 +122,24 @@ class InferenceApp:
         )
 
     async def _answered(
-        self, call: Call, answering: Callable[[Call], Awaitable[Answer]], receive: Receive, send: Send
+        self,
+        call: Call,
+        answering: Callable[[Call], Awaitable[Answer]],
+        receive: Receive,
+        send: Send,
+        *,
+        drain: bool,
     ) -> None:
-        """Answer a call, or call it off when the client leaves before the answer is there."""
+        """Answer a call. When the client leaves before the answer is there, call it off, or with `drain` let
+        it go on: what is sent to nobody is dropped by the server."""
         task = asyncio.current_task()
         assert task is not None
-        left = False
 
         def leave(watch: asyncio.Task[None]) -> None:
-            nonlocal left
             if not (watch.cancelled() or call.settled):
-                left = True
-                task.cancel()
+                call.left = True
+                if not drain:
+                    task.cancel()
 
         watch = asyncio.ensure_future(_disconnected(receive))
         watch.add_done_callback(leave)
@@ -140,7 +149,7 @@ class InferenceApp:
             answer = await answering(call)
             await _write(answer, send)
         except asyncio.CancelledError:
-            if not (left or call.stopping):
+            if not (call.left or call.stopping):
                 raise
             task.uncancel()
             if call.stopping and answer is not None:

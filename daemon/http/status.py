@@ -121,6 +121,7 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
         "training_mode": scenario.training_mode,
         "release_id": scenario.head.release_id,
         "content_id": scenario.head.content_id,
+        "budgets": here.exchange.budgets.state(scenario.name),
     } | await here.store.read(work)
 
 

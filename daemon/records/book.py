@@ -16,6 +16,7 @@ from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
+from daemon.wire.errors import error_in
 from daemon.wire.scrub import mask
 from reef.errors import Invalid, NotFound
 from reef.feedback import Usage
@@ -26,14 +27,15 @@ ERROR_CHARS = 2000
 
 
 class RecordBook:
-    """Appends inference records. `price_of(upstream name)` gives a cost to their tokens."""
+    """Appends inference records. `price_of(upstream, model asked for, model that answered)` gives a cost to
+    their tokens."""
 
     def __init__(
         self,
         store: Store,
         *,
         scrub: bool = True,
-        price_of: Callable[[str | None], Price | None] = lambda _: None,
+        price_of: Callable[[str | None, str | None, str | None], Price | None] = lambda *_: None,
     ) -> None:
         self._store = store
         self._scrub = scrub
@@ -56,13 +58,14 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns. A turn that was none gets its right `kind` here.
+        """Store one exchange; durable when this returns. The draft gets its usage here, a turn that was none
+        its right `kind`, and an error that came as if all were well its right `status`.
 
         Raises:
             Unavailable: the store cannot be written.
         """
-        usage = await self._store.write(lambda connection: self._insert(connection, draft))
-        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, usage)
+        draft.usage = await self._store.write(lambda connection: self._insert(connection, draft))
+        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, draft.usage)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""
@@ -84,12 +87,15 @@ class RecordBook:
             request=draft.request,
             receipt=draft.id,
         )
-        price = self._price_of(draft.upstream_name)
+        if draft.status == "complete" and (told := error_in(parsed.response)):
+            draft.status, draft.error_type = "failed", "upstream"
+            draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
+        price = self._price_of(draft.upstream_name, draft.model, parsed.model)
         usage = Usage(
             parsed.input_tokens,
             parsed.output_tokens,
             parsed.cached_tokens,
-            price.cost(parsed.input_tokens, parsed.output_tokens) if price else None,
+            price.cost(parsed.billed) if price and parsed.billed else None,
         )
         request, hits = self._masked(draft.request)
         forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
@@ -142,7 +148,7 @@ class RecordBook:
             },
         )
         if messages is not None and draft.status == "complete":
-            supersede(connection, draft, messages)
+            draft.superseded = supersede(connection, draft, messages)
         names = {*draft.aliases, *parsed.aliases} - {draft.id}
         if draft.upstream_request_id:
             names.add(draft.upstream_request_id)

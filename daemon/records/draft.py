@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Literal
 
 from daemon.wire.facts import RequestFacts
+from reef.feedback import Usage
 from reef.runtime import Dialect
 
 RecordKind = Literal["turn", "title", "compaction", "count_tokens", "episode"]
@@ -51,6 +52,10 @@ class Draft:
     dropped: Sequence[str] = ()
     attempts: list[str] = field(default_factory=list)
     """How each try before the last ended, at this upstream or another."""
+    usage: Usage = Usage()
+    """Read off `response` when it is stored."""
+    superseded: Sequence[tuple[str, str]] = ()
+    """(report, receipt) of verdicts that changed when it was stored, since it counts instead."""
     error_type: str | None = None
     error_message: str | None = None
     ttft_ms: float | None = None

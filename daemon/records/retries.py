@@ -30,11 +30,11 @@ def message_hash(payload: Json) -> bytes | None:
     return blake2b(dump([said, *before]), digest_size=HASH_BYTES).digest()
 
 
-def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
+def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tuple[str, str]]:
     """Mark what it repeats: turns with these messages, of its run, session or conversation, that were over.
 
     `draft`, a turn that is complete, counts instead. Reports on them teach nothing any more, unless they did
-    already.
+    already; returns (report, receipt) of each verdict that changed.
     """
     shared = [
         records.c[name] == value
@@ -46,7 +46,7 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
         if value
     ]
     if not shared:
-        return
+        return []
     began = draft.created_at + _STORED_TO
     query = select(records.c.id, records.c.created_at, records.c.total_ms).where(
         records.c.scenario == draft.scenario,
@@ -58,11 +58,16 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
     )
     earlier = [row.id for row in connection.execute(query) if _ended(row.created_at, row.total_ms) <= began]
     if not earlier:
-        return
+        return []
     connection.execute(update(records).where(records.c.id.in_(earlier)).values(superseded_by=draft.id))
+    open_pairs = (pairs.c.receipt.in_(earlier), pairs.c.state.in_(("pending", "eligible")))
+    changed = [
+        (row.report, row.receipt)
+        for row in connection.execute(select(pairs.c.report, pairs.c.receipt).where(*open_pairs))
+    ]
     connection.execute(
         update(pairs)
-        .where(pairs.c.receipt.in_(earlier), pairs.c.state.in_(("pending", "eligible")))
+        .where(*open_pairs)
         .values(
             state="ineligible",
             reason="superseded",
@@ -70,6 +75,7 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> None:
             updated_at=rfc3339(now()),
         )
     )
+    return changed
 
 
 def _ended(created_at: str, total_ms: float | None) -> datetime:

@@ -39,6 +39,9 @@ def explain(error: Exception, name: str, address: str) -> ReefError:
             )
         case aiohttp.ClientPayloadError() | aiohttp.ServerDisconnectedError() | ConnectionResetError():
             return UpstreamFailed(f"{where} broke off in the middle", hint="try again; look at its own log")
+        case aiohttp.ClientResponseError():
+            said = error.message.partition("\n")[0].rstrip(":")
+            return UpstreamFailed(f"{where} failed: it does not speak HTTP: {said}", hint="check base_url")
         case _:
             return UpstreamFailed(f"{where} failed: {_cause(error)}", hint="look at its own log")
 

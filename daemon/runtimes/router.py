@@ -4,19 +4,27 @@ import asyncio
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
-from daemon.settings.model import UpstreamSection
+from daemon.runtimes.prices import PriceTable
+from daemon.settings.model import PriceRow, UpstreamSection
 from daemon.wire.bridge.crossing import bridged_to
 from reef.errors import NotFound, Unsupported
-from reef.runtime import Dialect, Runtime, RuntimeState
+from reef.runtime import Dialect, Price, Runtime, RuntimeState
 
 _WILD = frozenset("*?[")
 
 
 class Router:
-    """The daemon's runtimes, the most wanted first. `sections` configure those of them that are upstreams."""
+    """The daemon's runtimes, the most wanted first. `sections` configure those of them that are upstreams,
+    `prices` say what the models cost."""
 
-    def __init__(self, runtimes: Sequence[Runtime], sections: Sequence[UpstreamSection] = ()) -> None:
+    def __init__(
+        self,
+        runtimes: Sequence[Runtime],
+        sections: Sequence[UpstreamSection] = (),
+        prices: Sequence[PriceRow] = (),
+    ) -> None:
         self.runtimes = tuple(runtimes)
+        self._prices = PriceTable(prices, sections)
         self._sections = {section.name: section for section in sections}
 
     def pick(self, dialect: Dialect, model: str | None = None, upstream: str | None = None) -> Runtime:
@@ -82,6 +90,14 @@ class Router:
         if (name := section.alias.get(model)) is not None:
             return name
         return next((name for key, name in section.alias.items() if fnmatchcase(model, key)), model)
+
+    def price(self, upstream: str | None, asked: str | None, answered: str | None = None) -> Price | None:
+        """What a model costs at the runtime of this name: the one that was asked for, which its answer may
+        have given another name. None where that is not known."""
+        runtime = next((runtime for runtime in self.runtimes if runtime.name == upstream), None)
+        if runtime is None:
+            return None
+        return self._prices.find(runtime.name, answered, self.name_at(runtime, asked))
 
     def own(self, model: str | None = None, upstream: str | None = None) -> tuple[Runtime, str | None]:
         """The runtime that Reef itself asks, and for which model: `upstream` where one is named, else the one

@@ -1,6 +1,7 @@
 """A provider over HTTP."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
 from types import SimpleNamespace
@@ -19,7 +20,7 @@ from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import CREDENTIALS, for_upstream
 from reef._url import http_address
 from reef.errors import ConfigError, Invalid, Unauthorized
-from reef.runtime import Dialect, Header, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
 _MODELS_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
@@ -66,7 +67,6 @@ class HttpUpstream:
         self.name = section.name
         self.model = section.model
         self.base_url = full_base(section.base_url)
-        self.price = Price(section.price.input, section.price.output) if section.price else None
         self._dialects = section.dialects()
         self._key = key_of(section, environ)
         self._variable = section.api_key_env
@@ -189,8 +189,9 @@ class HttpUpstream:
 
     async def _read(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
-            async for chunk in answer.content.iter_any():
-                yield chunk
+            with _awake(answer):
+                async for chunk in answer.content.iter_any():
+                    yield chunk
         except (aiohttp.ClientError, OSError) as error:
             answer.close()
             raise explain(error, self.name, self.base_url) from error
@@ -221,6 +222,27 @@ def _telling_when_sent() -> aiohttp.TraceConfig:
     config = aiohttp.TraceConfig()
     config.on_request_headers_sent.append(tell)
     return config
+
+
+@contextmanager
+def _awake(answer: aiohttp.ClientResponse) -> Iterator[None]:
+    """Where a body's chunks are malformed, the client library closes the connection and lets its reader wait
+    for ever, the timeout dropped. So the end of the connection wakes it."""
+    protocol = answer.connection.protocol if answer.connection is not None else None
+    closed = protocol.closed if protocol is not None else None
+    if closed is None:  # all of it is here already
+        yield
+        return
+
+    def wake(_: object) -> None:
+        if not answer.content.is_eof() and answer.content.exception() is None:
+            answer.content.set_exception(aiohttp.ClientPayloadError("the connection ended in the middle"))
+
+    closed.add_done_callback(wake)
+    try:
+        yield
+    finally:
+        closed.remove_done_callback(wake)
 
 
 def model_ids(payload: object) -> list[str]:

@@ -28,6 +28,8 @@ class Call:
     """The release that a new scenario is to start from."""
     settled: bool = False
     """The answer has arrived and is being stored: the client's going away changes nothing any more."""
+    left: bool = False
+    """The client went away before that."""
     stopping: bool = False
     """The daemon is going down and cannot wait for the end of the answer."""
 

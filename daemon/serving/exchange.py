@@ -9,12 +9,13 @@ from daemon.records.draft import Draft
 from daemon.runtimes.router import Router
 from daemon.serving.asking import ask
 from daemon.serving.bridging import ESTIMATE, JSON, cannot_count, count
+from daemon.serving.budgets import Budgets
 from daemon.serving.call import Answer, Call
 from daemon.serving.conversation import history_keys, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import ANSWER_LIMIT
+from daemon.serving.reading import ANSWER_LIMIT, is_object
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
@@ -23,7 +24,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
 from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
-from reef.errors import Invalid, ReefError, TimedOut, UpstreamFailed
+from reef.errors import Invalid, OverBudget, ReefError, TimedOut, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
 
@@ -32,7 +33,7 @@ class Exchange:
     """Forwards provider requests, puts the served release in front of them, and records what happened.
 
     `on_record` is called with each draft once it is stored; `upstream_of` names the upstream of a scenario
-    that has one of its own.
+    that has one of its own; `budgets` say whether a scenario may ask at all.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class Exchange:
         on_record_failure: Literal["refuse", "serve"] = "refuse",
         on_record: Callable[[Draft], None] | None = None,
         upstream_of: Callable[[str], str | None] = lambda _: None,
+        budgets: Budgets | None = None,
     ) -> None:
         self.router = router
+        self.budgets = budgets or Budgets()
         self.upstream_of = upstream_of
         self.keeper = Keeper(records, on_record_failure, on_record)
         self.complete = OwnCalls(router, self.keeper, upstream_of).complete
@@ -80,6 +83,8 @@ class Exchange:
             runtimes = tuple(runtime for runtime in runtimes if runtime.speaks(call.dialect))
         response: ProviderResponse | None = None
         try:
+            if call.kind != "count_tokens":
+                self.budgets.admit(call.scenario)
             turn.sent = perf_counter()
             response = await ask(turn, self.router, runtimes, body)
             draft.http_status = response.status
@@ -89,6 +94,9 @@ class Exchange:
                 return self._stream(turn, response)
             return await self._whole(turn, response)
         except (UpstreamFailed, TimedOut) as error:
+            return await self._failed(turn, error, response)
+        except OverBudget as error:
+            draft.upstream_name = None  # nobody was asked
             return await self._failed(turn, error, response)
         except asyncio.CancelledError:
             if not call.settled:
@@ -141,6 +149,8 @@ class Exchange:
         if crossing is not None:
             headers = [JSON, *(pair for pair in headers if pair[0] != "content-type")]
         if 200 <= status < 300:
+            if not is_object(body):
+                raise _no_answer(turn.draft.upstream_name, body)
             body = crossing.answer(body) if crossing else body
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
@@ -191,6 +201,14 @@ def _draft(call: Call, served: Served, runtime: Runtime) -> Draft:
         release_id=served.release_id or None,
         content_id=served.content_id or None,
         upstream_name=runtime.name,
+    )
+
+
+def _no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
+    said = body[:100].decode(errors="replace").strip()
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with what is not JSON" + (f": {said}" if said else ": nothing"),
+        hint="check that base_url is a provider's API",
     )
 
 

@@ -115,9 +115,8 @@ class OwnCalls:
         stored = record and await self._keeper.keep(draft)
         if error is not None:
             raise error
-        return Completed(
-            parsed.text, _usage(parsed, runtime.price), draft.id if stored else None, parsed.finish
-        )
+        price = self._router.price(runtime.name, model, parsed.model)
+        return Completed(parsed.text, _usage(parsed, price), draft.id if stored else None, parsed.finish)
 
 
 async def _send(runtime: Runtime, request: ProviderRequest, draft: Draft) -> None:
@@ -133,5 +132,5 @@ async def _send(runtime: Runtime, request: ProviderRequest, draft: Draft) -> Non
 
 def _usage(parsed: Parsed, price: Price | None) -> Usage:
     """Tokens as reported, and what they cost where a price and both counts are known."""
-    cost = price.cost(parsed.input_tokens, parsed.output_tokens) if price else None
+    cost = price.cost(parsed.billed) if price and parsed.billed else None
     return Usage(parsed.input_tokens, parsed.output_tokens, parsed.cached_tokens, cost)

@@ -8,6 +8,13 @@ ANSWER_LIMIT = 2**30
 """Bytes of one answer when unpacked."""
 
 
+def is_object(body: bytes) -> bool:
+    """Whether a body begins and ends as a JSON object does. It is not parsed for it; white space around it is
+    what some providers send while they think."""
+    plain = body.strip()  # no copy where there is nothing to strip
+    return plain[:1] == b"{" and plain[-1:] == b"}"
+
+
 async def read_whole(response: ProviderResponse, name: str) -> bytes:
     """The body in plain bytes; the response is closed then.
 

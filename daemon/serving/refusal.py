@@ -7,7 +7,7 @@ from daemon.wire.codec import Codec
 from daemon.wire.errors import status_of
 from daemon.wire.headers import advice
 from daemon.wire.values import load_object, mapping, string
-from reef.errors import ReefError, Unavailable, UpstreamFailed
+from reef.errors import OverBudget, ReefError, Unavailable, UpstreamFailed
 from reef.runtime import Header
 
 KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
@@ -21,6 +21,8 @@ def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = (
     headers: list[Header] = [("content-type", "application/json"), *advice(advice_from)]
     if isinstance(error, Unavailable):
         headers.append(("retry-after", str(error.retry_after_s)))
+    if isinstance(error, OverBudget):
+        headers.append(("x-should-retry", "false"))  # SDKs would try again in seconds
     return Answer(status, headers, codec.error_body(error, status))
 
 

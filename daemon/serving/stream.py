@@ -80,11 +80,11 @@ class Stream:
         except BROKEN as error:
             return UpstreamFailed(f"the upstream's stream cannot be unpacked: {error}")
         last = tail.feed(translator.end()) if translator else b""
-        if out := last + tail.end():
+        rest = tail.end()
+        whole = tail.finished or tail.reasoned or tail.errored
+        if out := last + rest if whole else last:  # our error event may not follow half an event
             await write(out)
-        if tail.finished or tail.reasoned or tail.errored:
-            return None
-        return UpstreamFailed("the stream ended before the answer did")
+        return None if whole else UpstreamFailed("the stream ended before the answer did")
 
     async def _last(self, broke: ReefError | None, write: Write) -> bool:
         """Store the record, then let the end of the stream out. True: that was the upstream's own."""

@@ -34,10 +34,13 @@ class Turn:
         self.arrived.append(chunk)
 
     def end(self, status: RecordStatus, error: ReefError | None = None) -> Draft:
-        """No more of the answer comes: fill in the draft. From here on the client cannot call it off."""
+        """No more of the answer comes: fill in the draft. From here on the client cannot call it off.
+
+        A whole answer for which no client waited any more is `aborted` too.
+        """
         self.call.settled = True
         draft = self.draft
-        draft.status = status
+        draft.status = status = "aborted" if status == "complete" and self.call.left else status
         draft.response = b"".join(self.arrived)
         now = perf_counter()
         draft.upstream_ms = (now - (self.sent or self.began)) * 1000

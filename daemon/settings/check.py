@@ -19,6 +19,7 @@ def check(settings: Settings, where: Where) -> None:
     _check_upstreams(settings, where)
     _check_named_upstreams(settings, where)
     _check_scenarios(settings, where)
+    _check_budgets(settings, where)
     _check_recipes(settings, where)
 
 
@@ -102,6 +103,14 @@ def _check_scenarios(settings: Settings, where: Where) -> None:
             hint = f"did you mean `{near[0]}`?" if near else f"add a section [recipe.{scenario.recipe}]"
             raise where.error(
                 ("scenario", index, "recipe"), f"there is no recipe `{scenario.recipe}`", hint=hint
+            )
+
+
+def _check_budgets(settings: Settings, where: Where) -> None:
+    for index, budget in enumerate(settings.budget):
+        if budget.usd_per_day is None and budget.tokens_per_day is None:
+            raise where.error(
+                ("budget", index), "this budget bounds nothing", hint="add `usd_per_day` or `tokens_per_day`"
             )
 
 

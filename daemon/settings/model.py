@@ -30,6 +30,8 @@ class ReefSection(Section):
     """What to ask for on an upstream that was found rather than configured."""
     max_body_mb: int = Field(64, gt=0)
     on_record_failure: Literal["refuse", "serve"] = "refuse"
+    on_client_gone: Literal["cancel", "drain"] = "cancel"
+    """What becomes of the upstream's answer when its client leaves: `drain` reads it to its end."""
     scrub: bool = True
     relay: tuple[Annotated[str, Field(pattern=r"^/")], ...] = ()
     """Shell patterns of further paths after `/v1` that are passed on unrecorded."""
@@ -38,8 +40,19 @@ class ReefSection(Section):
 class PriceSection(Section):
     """US dollars per million tokens."""
 
-    input: float = Field(ge=0)
-    output: float = Field(ge=0)
+    input: float = Field(ge=0, allow_inf_nan=False)
+    output: float = Field(ge=0, allow_inf_nan=False)
+    cached_input: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """What is read from the provider's cache; as `input` where it is left out."""
+    cache_write: float | None = Field(None, ge=0, allow_inf_nan=False)
+    """What is put into it; as `input` where it is left out."""
+
+
+class PriceRow(PriceSection):
+    """`[[price]]`: what a model costs; the first row that fits counts. Both names are shell patterns."""
+
+    model: str
+    upstream: str = "*"
 
 
 class UpstreamSection(Section):
@@ -99,6 +112,18 @@ class ScenariosSection(Section):
     create: Literal["implicit", "explicit"] = "implicit"
 
 
+class BudgetSection(Section):
+    """`[[budget]]`: what each scenario that fits may use in a day (UTC). All that fit a scenario hold."""
+
+    match: str = "*"
+    usd_per_day: float | None = Field(None, gt=0, allow_inf_nan=False)
+    tokens_per_day: int | None = Field(None, gt=0)
+    hard: bool = False
+    """Refuse requests once it is spent; else it is only told."""
+    warn_at: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = (0.8,)
+    """Shares of it that are told when they are reached."""
+
+
 class GateSection(Section):
     """`[recipe.NAME.gate]`: what decides on a candidate."""
 
@@ -156,9 +181,11 @@ class Settings(Section):
 
     reef: ReefSection = ReefSection()
     upstream: tuple[UpstreamSection, ...] = ()
+    price: tuple[PriceRow, ...] = ()
     engine: EngineSection = EngineSection()
     scenario: tuple[ScenarioSection, ...] = ()
     scenarios: ScenariosSection = ScenariosSection()
+    budget: tuple[BudgetSection, ...] = ()
     recipe: dict[str, RecipeSection] = Field(default_factory=dict)
     growth: GrowthSection = GrowthSection()
     source: Path | None = None

@@ -71,14 +71,20 @@ class ChatCodec:
         choice = next(iter(mappings(response.get("choices"))), {})
         message = mapping(choice.get("message"))
         usage = mapping(response.get("usage"))
+        counts = (
+            integer(usage.get("prompt_tokens")),
+            integer(usage.get("completion_tokens")),
+            integer(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+        )
         return Parsed(
             response,
             text=content_text(message.get("content")),
             model=string(response.get("model")),
             finish=string(choice.get("finish_reason")),
-            input_tokens=integer(usage.get("prompt_tokens")),
-            output_tokens=integer(usage.get("completion_tokens")),
-            cached_tokens=integer(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
+            input_tokens=counts[0],
+            output_tokens=counts[1],
+            cached_tokens=counts[2],
+            billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(c.get("id") for c in mappings(message.get("tool_calls")))),
         )
 

@@ -1,15 +1,18 @@
 """Compressed bodies: undone once, within a bound; everything behind them deals in plain bytes."""
 
+import gzip
 import zlib
 from collections.abc import Callable
+from io import BytesIO
 
 import zstandard
 
 from reef.errors import Invalid, TooLarge
 
 Decoder = Callable[[bytes], bytes]
-BROKEN = (zlib.error, zstandard.ZstdError, EOFError)
+BROKEN = (zlib.error, zstandard.ZstdError, EOFError, gzip.BadGzipFile)
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_MOST_FRAMES = 1000
 
 
 def is_plain(encoding: str | None) -> bool:
@@ -30,9 +33,9 @@ def decoder(encoding: str) -> Decoder:
     """
     match encoding.strip().lower():
         case "gzip" | "x-gzip" | "deflate":
-            return zlib.decompressobj(_GZIP_OR_ZLIB).decompress
+            return _Inflate()
         case "zstd":
-            return zstandard.ZstdDecompressor().decompressobj().decompress
+            return zstandard.ZstdDecompressor().decompressobj(read_across_frames=True).decompress
         case other:
             raise _unknown(other)
 
@@ -57,7 +60,10 @@ def decode(body: bytes, encoding: str | None, *, limit: int) -> bytes:
 
 def _unpack(body: bytes, encoding: str, most: int) -> bytes:
     match encoding:
-        case "gzip" | "x-gzip" | "deflate":
+        case "gzip" | "x-gzip":
+            with gzip.GzipFile(fileobj=BytesIO(body)) as reader:
+                return reader.read(most)
+        case "deflate":
             unpacker = zlib.decompressobj(_GZIP_OR_ZLIB)
             plain = unpacker.decompress(body, most)
             if not unpacker.eof and len(plain) < most:
@@ -65,6 +71,34 @@ def _unpack(body: bytes, encoding: str, most: int) -> bytes:
             return plain
         case "zstd":
             with zstandard.ZstdDecompressor().stream_reader(body, read_across_frames=True) as reader:
-                return reader.read(most)
+                plain = reader.read(most)
+            if len(plain) < most and not _is_whole(body):
+                raise EOFError("it ends too early")
+            return plain
         case _:
             raise _unknown(encoding)
+
+
+def _is_whole(frames: bytes) -> bool:
+    """Whether the last zstd frame is there to its end: the library does not mind if it is not."""
+    for _ in range(_MOST_FRAMES):
+        unpacker = zstandard.ZstdDecompressor().decompressobj()
+        unpacker.decompress(frames)
+        if not unpacker.eof or not unpacker.unused_data:
+            return unpacker.eof
+        frames = unpacker.unused_data
+    return False
+
+
+class _Inflate:
+    """Undoes gzip (one member after another) or deflate, piece by piece."""
+
+    def __init__(self) -> None:
+        self._member = zlib.decompressobj(_GZIP_OR_ZLIB)
+
+    def __call__(self, data: bytes) -> bytes:
+        plain = self._member.decompress(data)
+        while self._member.eof and (rest := self._member.unused_data.lstrip(b"\0")):
+            self._member = zlib.decompressobj(_GZIP_OR_ZLIB)
+            plain += self._member.decompress(rest)
+        return plain

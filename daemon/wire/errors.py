@@ -1,9 +1,14 @@
 """Errors on the wire: which HTTP status each is, and its sentence for a provider's error shape."""
 
+from collections.abc import Mapping
+from typing import Any
+
+from daemon.wire.values import mapping, string
 from reef.errors import (
     Conflict,
     Invalid,
     NotFound,
+    OverBudget,
     ReefError,
     TimedOut,
     TooLarge,
@@ -20,6 +25,7 @@ STATUS: tuple[tuple[type[ReefError], int], ...] = (
     (TooLarge, 413),
     (Unsupported, 501),
     (UpstreamFailed, 502),
+    (OverBudget, 429),
     (Unavailable, 503),
     (TimedOut, 504),
     (Invalid, 400),
@@ -29,6 +35,17 @@ STATUS: tuple[tuple[type[ReefError], int], ...] = (
 def status_of(error: ReefError) -> int:
     """The HTTP status of an error (protocol section 1)."""
     return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
+
+
+def error_in(response: Mapping[str, Any] | None) -> str | None:
+    """What an answer of any dialect says went wrong, where it says that and nothing else."""
+    if response is None:
+        return None
+    error = mapping(response.get("error"))
+    says = any(response.get(key) for key in ("choices", "content", "output"))
+    if not error or (says and response.get("status") != "failed"):
+        return None
+    return string(error.get("message")) or "no reason given"
 
 
 def sentence(error: ReefError) -> str:

@@ -27,7 +27,7 @@ from daemon.wire.values import (
 )
 from reef.errors import ReefError
 from reef.feedback import Message
-from reef.runtime import Parsed
+from reef.runtime import Billed, Parsed
 
 _STOP = re.compile(rb'"stop_reason"\s*:\s*"')
 _TYPES = {
@@ -85,6 +85,7 @@ class MessagesCodec:
             input_tokens=integer(usage.get("input_tokens")),
             output_tokens=integer(usage.get("output_tokens")),
             cached_tokens=integer(usage.get("cache_read_input_tokens")),
+            billed=_billed(usage),
             aliases=strings(response.get("id"), *calls),
         )
 
@@ -144,6 +145,16 @@ def _add_system(layout: Layout, root: Span, system: Span | None, text: str) -> E
     if layout.kind(system) == "[":
         return add_elements(layout, system, [dumps({"type": "text", "text": text})])
     return Edit(system.start, system.end, dumps(text))
+
+
+def _billed(usage: Json) -> Billed | None:
+    """What was read from the cache, or put into it, stands beside the input."""
+    fresh, output = integer(usage.get("input_tokens")), integer(usage.get("output_tokens"))
+    if fresh is None or output is None:
+        return None
+    cached = integer(usage.get("cache_read_input_tokens"))
+    written = integer(usage.get("cache_creation_input_tokens"))
+    return Billed(fresh, output, cached or 0, written or 0)
 
 
 def _is_call(part: Json) -> bool:

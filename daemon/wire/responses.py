@@ -74,15 +74,21 @@ class ResponsesCodec:
             return Parsed(None)
         output = mappings(response.get("output"))
         usage = mapping(response.get("usage"))
+        counts = (
+            integer(usage.get("input_tokens")),
+            integer(usage.get("output_tokens")),
+            integer(mapping(usage.get("input_tokens_details")).get("cached_tokens")),
+        )
         said = [content_text(item.get("content")) for item in output if item.get("type") == "message"]
         return Parsed(
             response,
             text="\n".join(text for text in said if text),
             model=string(response.get("model")),
             finish=string(response.get("status")),
-            input_tokens=integer(usage.get("input_tokens")),
-            output_tokens=integer(usage.get("output_tokens")),
-            cached_tokens=integer(mapping(usage.get("input_tokens_details")).get("cached_tokens")),
+            input_tokens=counts[0],
+            output_tokens=counts[1],
+            cached_tokens=counts[2],
+            billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(item.get("call_id") for item in output)),
         )
 

@@ -7,6 +7,7 @@ from orjson import dumps
 from daemon.wire.errors import sentence
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_member
 from reef.errors import ReefError
+from reef.runtime import Billed
 
 SYSTEM_ROLES = frozenset({"system", "developer"})
 _TYPES = {
@@ -31,6 +32,14 @@ def error_body(error: ReefError, status: int) -> bytes:
             }
         }
     )
+
+
+def billed(input_tokens: int | None, output_tokens: int | None, cached: int | None) -> Billed | None:
+    """The tokens as OpenAI counts them: what came from the cache is part of the input."""
+    if input_tokens is None or output_tokens is None:
+        return None
+    kept = min(cached or 0, input_tokens)
+    return Billed(input_tokens - kept, output_tokens, kept)
 
 
 def leading_system(layout: Layout, array: Span) -> Iterator[tuple[Span, dict[str, Span]]]:

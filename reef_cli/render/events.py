@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+from reef_cli.render.status import budget_words
 from reef_cli.render.text import clip, number, short
 
 COLUMNS = 160
@@ -49,6 +50,10 @@ def _release(data: dict[str, Any]) -> str:
     return f"release {short(data['release_id'])} by {data['operation']}{waits}"
 
 
+def _budget(data: dict[str, Any]) -> str:
+    return f"budget at {data['share']:.0%}: {budget_words(data)}"
+
+
 def _error(data: dict[str, Any]) -> str:
     hint = f" ({data['hint']})" if data.get("hint") else ""
     return f"error in {data['where']}: {data['message']}{hint}"
@@ -65,6 +70,7 @@ _TELL: dict[str, Callable[[dict[str, Any]], str]] = {
     "step": _step,
     "episode": _episode,
     "release": _release,
+    "budget": _budget,
     "error": _error,
     "gap": _gap,
 }

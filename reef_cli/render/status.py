@@ -59,7 +59,17 @@ def _now(row: dict[str, Any]) -> str:
     if instructions := row.get("pending_instructions"):
         amount = instructions if isinstance(instructions, int) else len(instructions)
         doing.append(count(amount, "instruction"))
+    doing += [budget_words(each) for each in row.get("budgets") or []]
     return ", ".join(doing) or "idle"
+
+
+def budget_words(row: dict[str, Any]) -> str:
+    """`$4.10 of $5.00 today`, with a word where it is spent."""
+    if row["unit"] == "usd":
+        said = f"${row['used']:.2f} of ${row['limit']:.2f} today"
+    else:
+        said = f"{row['used']:,} of {row['limit']:,} tokens today"
+    return said + (" (spent)" if row["spent"] else "")
 
 
 def _storage(storage: dict[str, Any]) -> str:

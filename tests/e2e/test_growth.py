@@ -187,3 +187,22 @@ def test_a_model_that_answers_nonsense_leaves_the_batch_to_the_next_proposer(
         assert (step["outcome"], step["proposer"]) == ("select", "feedback"), step["decision"]
         assert any(note.startswith("reflect: refused: ") for note in step["notes"])
         assert step["notes"][0].startswith("expected: ")
+
+
+def test_a_retry_tells_that_the_verdict_on_what_it_replaces_changed(
+    tmp_path: Path, stub: StubProvider
+) -> None:
+    configure(tmp_path, stub)
+    words = ("--recipe.ready.batch_size", "2")
+    with running(tmp_path, *words) as daemon, listening(daemon) as heard:
+        body = {"model": "m", "messages": [{"role": "user", "content": PROMPT}]}
+        with daemon.client(x_reef_scenario="ready-1", x_reef_tag_run="one") as client:
+            receipt = client.post("/v1/chat/completions", json=body).headers["x-reef-agent-record-id"]
+            report = daemon.report(receipt, score=0, feedback=SENTENCE)["agent_record_id"]
+            client.post("/v1/chat/completions", json=body)
+        told = wait_for(lambda: found if len(found := named(heard, "verdict")) == 2 else None, "the verdicts")
+        assert [(one["state"], one["reason"]) for one in told] == [
+            ("eligible", "waiting_for_batch"),
+            ("ineligible", "superseded"),
+        ]
+        assert (told[1]["report"], told[1]["receipt"]) == (report, receipt)

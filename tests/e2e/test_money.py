@@ -111,6 +111,25 @@ def test_the_price_is_that_of_the_model_that_is_asked(tmp_path: Path, stub: Stub
         assert daemon.step("s", 1)["waits_for"] == "money"
 
 
+def test_one_table_prices_records_and_growth(tmp_path: Path, stub: StubProvider) -> None:
+    rows = (
+        '[[price]]\nmodel = "n*"\ninput = 1\noutput = 1\n[[price]]\nmodel = "m*"\ninput = 10\noutput = 10\n'
+    )
+    configure(tmp_path, stub, 1.0, upstream=UPSTREAM.replace("price = {{input = 10, output = 10}}\n", rows))
+    with running(tmp_path) as daemon:
+        teach(daemon)
+        step = grown(daemon)
+        assert step["metrics"]["cost"]["money"] == pytest.approx(spent(daemon)) != 0
+        told = [record["usage"] for record in daemon.get("/reef/records", kind="turn")["records"]]
+        assert [use["cost"] for use in told] == [
+            pytest.approx((use["input_tokens"] + use["output_tokens"]) * PRICE / 1e6) for use in told
+        ]
+        episodes = daemon.get("/reef/records", kind="episode", limit=500)["records"]
+        assert sum(each["usage"]["cost"] for each in episodes) == pytest.approx(spent(daemon))
+        unknown = daemon.ask("hi", model="other")[1]
+        assert daemon.get(f"/reef/records/{unknown}")["usage"]["cost"] is None
+
+
 def test_a_batch_names_the_model_where_no_upstream_does(tmp_path: Path, stub: StubProvider) -> None:
     configure(tmp_path, stub, 1.0, upstream=UPSTREAM.replace('model = "m"\n', ""))
     with running(tmp_path) as daemon:

@@ -12,7 +12,7 @@ from daemon.runtimes.engine.refusals import restated
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
 from reef.errors import Unavailable, Unsupported, UpstreamFailed
-from reef.runtime import Dialect, Price, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+from reef.runtime import Dialect, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
 LOADING_RETRY_S = 1
@@ -27,7 +27,6 @@ class Engine:
     """
 
     kind: RuntimeKind = "engine"
-    price: Price | None = None
 
     def __init__(self, config: EngineConfig, logs: Path) -> None:
         self.name = "engine"

@@ -17,6 +17,7 @@ from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Request, Usage
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
+from daemon.wire.errors import error_in
 from daemon.wire.values import Json, dump, load_object, mapping, string, strings
 from reef.errors import UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
@@ -44,6 +45,9 @@ _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
 _SAYS: dict[Dialect, str] = {"chat": "choices", "messages": "content", "responses": "output"}
 """The key that an answer has and an error has not."""
+
+_LOGIN = "sk-ant-oat"
+"""Begins the token of a subscription, which stays a bearer's."""
 
 _ORDER: dict[Dialect, tuple[Dialect, ...]] = {
     "chat": ("responses", "messages"),
@@ -88,8 +92,19 @@ class Crossing:
         return dump(self._body)
 
     def headers(self, headers: Sequence[Header]) -> list[Header]:
-        """The client's headers without those that speak of its own dialect."""
-        return [pair for pair in headers if not pair[0].startswith(("anthropic-", "openai-"))]
+        """The client's headers without those that speak of its own dialect; its key stands where the upstream
+        looks for it, in case it goes there."""
+        kept = [pair for pair in headers if not pair[0].startswith(("anthropic-", "openai-"))]
+        named = dict(kept)
+        if self.upstream == "messages":
+            scheme, _, key = named.get("authorization", "").partition(" ")
+            if scheme.lower() == "bearer" and not key.startswith(_LOGIN) and "x-api-key" not in named:
+                return [("x-api-key", key) if pair[0] == "authorization" else pair for pair in kept]
+        elif self._client == "messages" and "x-api-key" in named:
+            key = f"Bearer {named['x-api-key']}"
+            kept = [pair for pair in kept if pair[0] != "x-api-key"]
+            return kept if "authorization" in named else [*kept, ("authorization", key)]
+        return kept
 
     def translator(self) -> Translator:
         wanted = self._request.usage_wanted
@@ -103,8 +118,11 @@ class Crossing:
         """
         response = load_object(body)
         if response is None or _SAYS[self.upstream] not in response:
+            told = error_in(response)
             raise UpstreamFailed(
-                f"the upstream answered with what is not the dialect `{self.upstream}`",
+                f"the upstream answered with an error: {told}"
+                if told
+                else f"the upstream answered with what is not the dialect `{self.upstream}`",
                 hint="check base_url and api of the upstream",
             )
         return dump(_FROM_ANSWER[self._client](_TO_ANSWER[self.upstream](response), self._names))
@@ -144,7 +162,8 @@ class Crossing:
                 "output_tokens": usage.output,
                 "cached_tokens": usage.cached,
             }
-        return replace(parsed, aliases=strings(*parsed.aliases, *own.aliases), **counts)
+        aliases = strings(*parsed.aliases, *own.aliases)
+        return replace(parsed, aliases=aliases, billed=own.billed, **counts)
 
 
 def read_answer(

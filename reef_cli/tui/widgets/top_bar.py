@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from reef_cli.render.status import budget_words
 from reef_cli.tui.text import one_line
 
 
@@ -38,6 +39,10 @@ class TopBar(Static):
                 text.append(f" {one_line(runtime['model'])}")
         if budget := self.status.get("budget"):
             text.append(f"  ${budget['spent_usd']:.2f} of ${budget['usd_per_day']:.2f} today")
+        here = (self.status.get("scenarios") or {}).get(self.scenario) or {}
+        if budgets := here.get("budgets"):
+            fullest = max(budgets, key=lambda row: row["used"] / row["limit"])
+            text.append(f"  budget {budget_words(fullest)}", "bold" if fullest["spent"] else "")
         if error := self.status.get("error"):
             text.append(f"\n! {one_line(error['message'])}", "bold")
             text.append(f"  {one_line(error.get('hint'))}")

@@ -19,6 +19,7 @@ from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
 from tests.stub_provider import Fault, Raw, Reply, StubProvider, ToolCall
 
+LOGIN = "Bearer sk-ant-oat01-x"
 CALLS = (ToolCall("look", {"at": "sea"}, "call_9"), ToolCall("go", {}, "call_10"))
 ASK = {"model": "m", "max_tokens": 99, "messages": [{"role": "user", "content": "hi"}]}
 TOOL = {"name": "look", "description": "d", "input_schema": {"type": "object"}}
@@ -256,3 +257,36 @@ def test_a_dialect_that_is_spoken_is_not_bridged(dialect: Dialect) -> None:
     with StubProvider() as stub, house(stub.url) as home:
         httpx.post(home.url + PATHS[dialect], json=body_of(dialect))
         assert (home.records.drafts[0].bridged, stub.asked[0].dialect) == (None, dialect)
+
+
+@pytest.mark.parametrize(
+    ("client", "sent", "upstream", "there"),
+    [
+        ("messages", {"x-api-key": "k"}, "chat", {"authorization": "Bearer k"}),
+        ("messages", {"authorization": "Bearer k"}, "chat", {"authorization": "Bearer k"}),
+        ("messages", {"x-api-key": "a", "authorization": "Bearer b"}, "chat", {"authorization": "Bearer b"}),
+        ("responses", {"authorization": "Bearer k"}, "chat", {"authorization": "Bearer k"}),
+        ("chat", {"authorization": "bearer k"}, "messages", {"x-api-key": "k"}),
+        ("responses", {"authorization": "Bearer k"}, "messages", {"x-api-key": "k"}),
+        (
+            "chat",
+            {"authorization": "Bearer sk-ant-oat01-x"},
+            "messages",
+            {"authorization": "Bearer sk-ant-oat01-x"},
+        ),
+        ("chat", {"x-api-key": "k"}, "messages", {"x-api-key": "k"}),
+    ],
+)
+def test_a_clients_own_key_stands_where_the_other_provider_looks(
+    client: Dialect, sent: dict[str, str], upstream: Dialect, there: dict[str, str]
+) -> None:
+    with StubProvider() as stub:
+        stub.api = (upstream,)
+        for auth, expected in (("passthrough", there), ("key", {})):
+            section = UpstreamSection(name="only", base_url=stub.url, api=(upstream,), auth=auth)
+            with house([section]) as home:
+                answer = httpx.post(home.url + PATHS[client], json=body_of(client), headers=sent)
+            assert answer.status_code == 200
+            headers = stub.asked[-1].headers
+            shown = {name: headers[name] for name in ("authorization", "x-api-key") if name in headers}
+            assert shown == expected

@@ -1,7 +1,5 @@
 """Streams that break, clients that leave, stores that fail: what is said, and what is recorded."""
 
-import json
-import socket
 import time
 
 import httpx
@@ -10,30 +8,12 @@ import pytest
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.serving.turn import Turn
 from daemon.settings.model import UpstreamSection
-from daemon.wire.codec import codec_for
 from reef.errors import Unavailable
 from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
 from tests.stub_dialects import sse
-from tests.stub_provider import Fault, Raw, StubProvider
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("clean", [False, True], ids=["cut", "ends"])
-def test_a_broken_stream_ends_with_the_dialects_error(
-    dialect: Dialect, clean: bool, client: httpx.Client, home: House, stub: StubProvider
-) -> None:
-    stub.answer = lambda asked: Fault(after=4, clean=clean)
-    answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
-    (draft,) = home.records.drafts
-    assert (draft.status, draft.error_type) == ("failed", "upstream")
-    assert draft.response
-    assert answer.content.startswith(draft.response)
-    last = answer.content.removeprefix(draft.response)
-    assert codec_for(dialect).mark(last).name == "ERROR"
-    assert b"502 upstream overloaded" in last
-    assert b"[DONE]" not in answer.content
+from tests.stub_provider import Raw, StubProvider
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages"])
@@ -47,28 +27,6 @@ def test_a_stream_without_its_terminal_event_is_complete_after_a_finish_reason(
     answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
     assert answer.content == body
     assert home.records.drafts[0].status == "complete"
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_upstreams_own_error_event_goes_through_as_it_is(
-    dialect: Dialect, client: httpx.Client, home: House, stub: StubProvider
-) -> None:
-    event = codec_for(dialect).error_event("overloaded")
-    stub.answer = lambda asked: Fault(after=2, event=event)
-    answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
-    (draft,) = home.records.drafts
-    assert answer.content == draft.response
-    assert answer.content.endswith(event)
-    assert draft.status == "failed"
-
-
-def test_a_stream_answered_with_plain_json_is_an_ordinary_answer(
-    client: httpx.Client, home: House, stub: StubProvider
-) -> None:
-    stub.answer = lambda asked: Raw((b'{"choices', b'":[]}'))
-    answer = client.post("/v1/chat/completions", json=body_of("chat", stream=True))
-    assert answer.json() == {"choices": []}
-    assert (home.records.drafts[0].stream, home.records.drafts[0].status) == (False, "complete")
 
 
 def test_what_follows_the_terminal_event_goes_through(
@@ -85,27 +43,6 @@ def test_bytes_go_out_as_they_arrive(client: httpx.Client, stub: StubProvider) -
     with client.stream("POST", "/v1/messages", json=body_of("messages", stream=True)) as answer:
         times = [time.monotonic() for _ in answer.iter_raw()]
     assert times[-1] - times[0] > 0.2
-
-
-@pytest.mark.parametrize("stream", [False, True])
-def test_a_client_that_leaves_ends_the_upstream_call(stream: bool, home: House, stub: StubProvider) -> None:
-    stub.delay_s, stub.event_delay_s = (0.0, 0.1) if stream else (5.0, 0.0)
-    body = json.dumps(body_of("chat", "one two three four five six", stream=stream)).encode()
-    host, port = home.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port))) as raw:
-        head = f"POST /v1/chat/completions HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
-        raw.sendall(head.encode() + body)
-        if stream:
-            seen = b""
-            while b"data:" not in seen:
-                seen += raw.recv(4000)
-        else:
-            while not stub.asked:
-                time.sleep(0.005)
-    (draft,) = home.records.wait(1)
-    assert draft.status == "aborted"
-    assert bool(draft.response) == stream
-    assert stub.left.wait(5)
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -130,18 +67,6 @@ def test_a_store_that_fails_may_be_overlooked(stub: StubProvider) -> None:
         streamed = client.post("/v1/messages", json=body_of("messages", stream=True)).content
         assert b'{"type": "message_stop"}' in streamed
         assert b"agent_record_id" not in streamed
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_upstream_that_is_not_there(dialect: Dialect) -> None:
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        with house(f"http://127.0.0.1:{taken.getsockname()[1]}") as lonely:
-            answer = httpx.post(lonely.url + PATHS[dialect], json=body_of(dialect))
-            assert answer.status_code == 502
-            assert "`stub`" in answer.json()["error"]["message"]
-            assert lonely.records.drafts[0].status == "failed"
-            assert answer.headers["x-reef-agent-record-id"] == lonely.records.drafts[0].id
 
 
 def test_a_dialect_to_which_no_bridge_leads_is_501(stub: StubProvider) -> None:

@@ -13,7 +13,7 @@ from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
-from tests.stub_provider import Fault, Raw, StubProvider
+from tests.stub_provider import Raw, StubProvider
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -188,26 +188,6 @@ def test_headers_of_an_upstream(client: httpx.Client, home: House, stub: StubPro
         assert list(draft.aliases) == ["req_1"]
         assert answer.headers["x-ratelimit-remaining"] == "7"
         assert not {"x-request-id", "x-reef-anything", "set-cookie"} & set(answer.headers)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize(
-    ("said", "status"), [(429, 429), (401, 401), (418, 400), (500, 502), (529, 502), (302, 502)]
-)
-def test_what_an_upstream_refuses(
-    dialect: Dialect, said: int, status: int, client: httpx.Client, home: House, stub: StubProvider
-) -> None:
-    stub.answer = lambda asked: Fault(said, "too much", {"retry-after": "3", "x-ratelimit-limit": "5"})
-    answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
-    assert answer.status_code == status
-    assert (answer.headers["retry-after"], answer.headers["x-ratelimit-limit"]) == ("3", "5")
-    (draft,) = home.records.drafts
-    assert (draft.status, draft.http_status, draft.error_type) == ("failed", said, "upstream")
-    assert answer.headers["x-reef-agent-record-id"] == draft.id
-    if 400 <= said < 500:
-        assert answer.content == draft.response
-    else:
-        assert f"upstream `stub` answered {said}" in answer.json()["error"]["message"]
 
 
 def test_injection_reaches_the_upstream_and_the_record_keeps_both(stub: StubProvider) -> None:

@@ -28,6 +28,19 @@ def test_a_retry_takes_the_place_of_all_before_it(desk: Desk, shared: dict[str, 
     assert [superseded_by(desk, each) for each in (first, cut, second, third)] == [third, third, third, None]
 
 
+def test_the_verdicts_that_change_are_told(desk: Desk) -> None:
+    first = desk.record(run="r")
+    report = desk.lesson(first)
+    assert desk.verdict(report)[0] == "eligible"
+    again = desk.draft(run="r")
+    desk.run(desk.book.append(again))
+    assert list(again.superseded) == [(report, first)]
+    assert desk.verdict(report) == ("ineligible", "superseded")
+    last = desk.draft(run="r")
+    desk.run(desk.book.append(last))
+    assert list(last.superseded) == []
+
+
 @pytest.mark.parametrize(
     "again",
     [

@@ -41,7 +41,7 @@ def complete(
             api=(api,),
             price=PriceSection(input=1.0, output=2.0),
         )
-        router = Router([HttpUpstream(section, {})])
+        router = Router([HttpUpstream(section, {})], [section])
         exchange = Exchange(router, records, OneRelease(records))
         try:
             return await exchange.complete(ASKED, scenario="s", **options)

@@ -99,6 +99,18 @@ def test_the_example_loads_in_toml_and_in_yaml_alike(folder: Path) -> None:
         ("port = 8900", "port = true", "reef.toml:2 [reef]: `port` must be a valid integer, not true", ""),
         ("port = 8900", "port = ", "reef.toml:2: Invalid value", "not valid TOML"),
         (
+            "port = 8900\n",
+            'port = 8900\n[[price]]\nmodel = "gpt-*"\ninput = 1\noutput = -2\n',
+            "reef.toml:6 [[price]]: `output` must be greater than or equal to 0, not -2",
+            "docs/reference/configuration.md",
+        ),
+        (
+            "port = 8900\n",
+            'port = 8900\n[[price]]\nmodel = "gpt-*"\ninput = 1\noutput = 2\ncache_wirte = 3\n',
+            "reef.toml:7 [[price]]: `cache_wirte` is not a setting",
+            "did you mean `cache_write`?",
+        ),
+        (
             'base_url = "http://127.0.0.1:11434"\n',
             "",
             "reef.toml:4 [[upstream]]: `base_url` is missing",

@@ -1,0 +1,164 @@
+"""Budgets: what a scenario's clients may use in a day (UTC), in US dollars or tokens.
+
+The sums are read from the records once, when the daemon starts, and kept in memory from then on: a request
+costs one look into a dictionary. What is under way is let finish, so a budget may be passed by that much.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Any
+
+from daemon.records.draft import Draft
+from daemon.records.used import COUNTED, Used
+from daemon.settings.model import BudgetSection
+from reef.errors import OverBudget
+from reef.ids import now, rfc3339
+
+Crossed = Callable[[str, dict[str, Any]], None]
+
+
+@dataclass(slots=True)
+class Limit:
+    """One bound. `told` is the largest share of it that was told of today."""
+
+    unit: str
+    amount: float
+    hard: bool
+    shares: tuple[float, ...]
+    told: float = 0.0
+
+    def used(self, used: Used) -> float:
+        return used.usd if self.unit == "usd" else used.tokens
+
+    def crossed(self, used: Used) -> float | None:
+        """The share that was reached since this was last asked, if one was."""
+        share = self.used(used) / self.amount
+        reached = max((each for each in self.shares if each <= share), default=0.0)
+        if reached <= self.told:
+            return None
+        self.told = reached
+        return reached
+
+    def shown(self, used: Used) -> dict[str, Any]:
+        """Both amounts in `unit`."""
+        spent = self.used(used)
+        return {
+            "unit": self.unit,
+            "used": spent,
+            "limit": self.amount,
+            "hard": self.hard,
+            "spent": spent >= self.amount,
+        }
+
+
+@dataclass(slots=True)
+class _Account:
+    """One scenario's day."""
+
+    limits: list[Limit]
+    day: str = ""
+    used: Used = field(default_factory=Used)
+
+    def begin(self, day: str, used: Used) -> None:
+        """A new day. What its records add up to already was told of."""
+        self.day, self.used = day, used
+        for limit in self.limits:
+            limit.told = 0.0
+            limit.crossed(used)
+
+
+class Budgets:
+    """`[[budget]]` of all scenarios. `on_crossed(scenario, what)` hears of each share that is reached, once a
+    day; `clock` tells the time."""
+
+    def __init__(
+        self,
+        rows: Sequence[BudgetSection] = (),
+        on_crossed: Crossed = lambda *_: None,
+        clock: Callable[[], datetime] = now,
+    ) -> None:
+        self._rows = tuple(rows)
+        self._on_crossed = on_crossed
+        self._clock = clock
+        self._accounts: dict[str, _Account] = {}
+
+    def load(self, scenarios: Iterable[str], used_since: Callable[[str, str], Used]) -> None:
+        """At the start: take up today's sums. `used_since(scenario, day)` is asked where a budget is."""
+        day = _day(self._clock())
+        for scenario in scenarios:
+            account = self._accounts[scenario] = _Account(self._limits(scenario))
+            if account.limits:
+                account.begin(day, used_since(scenario, day))
+
+    def admit(self, scenario: str) -> None:
+        """Let one more request through. Raises `OverBudget` where a hard budget is spent."""
+        if not self._rows:
+            return
+        account = self._account(scenario)
+        for limit in account.limits:
+            if limit.hard and limit.used(account.used) >= limit.amount:
+                raise self._over(scenario, limit, account.used)
+
+    def count(self, draft: Draft) -> None:
+        """A record was stored: add what it used."""
+        if not self._rows or draft.kind not in COUNTED or draft.upstream_name is None:
+            return
+        account = self._account(draft.scenario)
+        usage = draft.usage
+        if not account.limits or _day(draft.created_at) != account.day:
+            return
+        account.used.usd += usage.cost or 0.0
+        account.used.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        told = usage.input_tokens is not None or usage.output_tokens is not None
+        account.used.unpriced += told and usage.cost is None
+        for limit in account.limits:
+            if (share := limit.crossed(account.used)) is not None:
+                self._on_crossed(draft.scenario, limit.shown(account.used) | {"share": share})
+
+    def state(self, scenario: str) -> list[dict[str, Any]]:
+        """A scenario's budgets as the status shows them."""
+        account = self._account(scenario)
+        return [
+            limit.shown(account.used)
+            | ({"unpriced": account.used.unpriced} if limit.unit == "usd" else {})
+            | {"until": rfc3339(_end(self._clock()))}
+            for limit in account.limits
+        ]
+
+    def _account(self, scenario: str) -> _Account:
+        account = self._accounts.get(scenario)
+        if account is None:
+            account = self._accounts[scenario] = _Account(self._limits(scenario))
+        if account.limits and account.day != (day := _day(self._clock())):
+            account.begin(day, Used())
+        return account
+
+    def _limits(self, scenario: str) -> list[Limit]:
+        return [
+            Limit(unit, amount, row.hard, (*sorted(row.warn_at), 1.0))
+            for row in self._rows
+            if fnmatchcase(scenario, row.match)
+            for unit, amount in (("usd", row.usd_per_day), ("tokens", row.tokens_per_day))
+            if amount is not None
+        ]
+
+    def _over(self, scenario: str, limit: Limit, used: Used) -> OverBudget:
+        said = f"${used.usd:.2f} of ${limit.amount:.2f}" if limit.unit == "usd" else ""
+        said = said or f"{used.tokens:,} of {limit.amount:,.0f} tokens"
+        clock = self._clock()
+        return OverBudget(
+            f"today's budget of scenario `{scenario}` is spent: {said}",
+            hint=f"raise {limit.unit}_per_day of its [[budget]], or wait until 00:00 UTC",
+            retry_after_s=math.ceil((_end(clock) - clock).total_seconds()),
+        )
+
+
+def _day(moment: datetime) -> str:
+    return moment.strftime("%Y-%m-%d")
+
+
+def _end(moment: datetime) -> datetime:
+    return (moment + timedelta(days=1)).replace(hour=0, minute=0, second=0, microsecond=0)

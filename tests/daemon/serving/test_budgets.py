@@ -1,0 +1,108 @@
+"""What a scenario may use in a day: counted, told once, refused, and begun anew at midnight."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from daemon.records.draft import Draft
+from daemon.records.used import Used
+from daemon.serving.budgets import Budgets
+from daemon.settings.model import BudgetSection
+from reef.errors import OverBudget
+from reef.feedback import Usage
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+class Day:
+    """Budgets under a clock that is set by hand, and what they told."""
+
+    def __init__(self, *rows: BudgetSection) -> None:
+        self.time = NOON
+        self.told: list[tuple[str, float]] = []
+        self.budgets = Budgets(rows, self._tell, lambda: self.time)
+
+    def _tell(self, scenario: str, what: dict[str, Any]) -> None:
+        self.told.append((scenario, what["share"]))
+
+    def use(self, usd: float | None, tokens: int = 10, scenario: str = "s", **more: Any) -> None:
+        draft = Draft("r", scenario, more.pop("at", self.time), "chat", upstream_name="main", **more)
+        draft.usage = Usage(tokens, 0, None, usd)
+        self.budgets.count(draft)
+
+    def used(self, scenario: str = "s") -> list[float]:
+        return [row["used"] for row in self.budgets.state(scenario)]
+
+
+def test_each_share_is_told_once_a_day_and_a_hard_budget_refuses() -> None:
+    day = Day(BudgetSection(usd_per_day=1.0, hard=True, warn_at=(0.8, 0.5)))
+    for usd in (0.4, 0.2, 0.2, 0.1):
+        day.use(usd)
+        day.budgets.admit("s")
+    assert day.told == [("s", 0.5), ("s", 0.8)]
+    day.use(0.2)
+    day.use(0.2)
+    assert day.told[2:] == [("s", 1.0)]
+    with pytest.raises(OverBudget, match=r"scenario `s` is spent: \$1.30 of \$1.00") as caught:
+        day.budgets.admit("s")
+    assert caught.value.retry_after_s == 12 * 3600
+    assert "usd_per_day" in caught.value.hint
+    day.budgets.admit("other")
+    (row,) = day.budgets.state("s")
+    assert (row["spent"], row["until"], row["unpriced"]) == (True, "2026-02-01T00:00:00.000Z", 0)
+
+
+def test_midnight_begins_anew_and_late_records_count_for_their_own_day() -> None:
+    day = Day(BudgetSection(tokens_per_day=20, hard=True))
+    day.use(None, 30)
+    with pytest.raises(OverBudget, match="30 of 20 tokens"):
+        day.budgets.admit("s")
+    day.time = NOON + timedelta(hours=12)
+    day.budgets.admit("s")
+    day.use(None, 30, at=NOON)
+    assert day.used() == [0]
+    day.use(None, 20)
+    assert day.told == [("s", 1.0), ("s", 1.0)]
+
+
+def test_all_that_fit_hold_and_a_soft_one_refuses_nothing() -> None:
+    day = Day(
+        BudgetSection(match="s*", usd_per_day=1.0, tokens_per_day=100),
+        BudgetSection(usd_per_day=2.0, hard=True),
+    )
+    day.use(1.5, 200)
+    day.budgets.admit("s")
+    assert day.used() == [1.5, 200, 1.5]
+    assert day.used("other") == [0.0]
+    day.use(1.5)
+    with pytest.raises(OverBudget):
+        day.budgets.admit("s")
+
+
+def test_growth_counting_and_what_nobody_was_asked_for_are_left_out() -> None:
+    day = Day(BudgetSection(usd_per_day=1.0, tokens_per_day=100))
+    day.use(1.0, kind="episode")
+    day.use(1.0, kind="count_tokens")
+    assert day.used() == [0.0, 0]
+    day.use(None, 7, kind="title")
+    assert day.used() == [0.0, 7]
+    assert day.budgets.state("s")[0]["unpriced"] == 1
+
+
+def test_what_was_used_before_a_restart_counts_and_is_not_told_again() -> None:
+    day = Day(BudgetSection(match="s", usd_per_day=1.0, hard=True))
+    asked: list[tuple[str, str]] = []
+
+    def used_since(scenario: str, since: str) -> Used:
+        asked.append((scenario, since))
+        return Used(0.9)
+
+    day.budgets.load(["s", "unbounded"], used_since)
+    assert asked == [("s", "2026-01-31")]
+    day.use(0.05)
+    assert day.told == []
+    day.use(0.05)
+    assert day.told == [("s", 1.0)]
+    with pytest.raises(OverBudget):
+        day.budgets.admit("s")
