@@ -150,7 +150,7 @@ def runtimes_of(choice: Choice, settings: Settings, logs: Path) -> list[Runtime]
     else:
         return runtimes
     engine = settings.engine
-    config = EngineConfig(path.stem, path, engine.context, engine.parallel, engine.threads)
+    config = EngineConfig(path.stem, path.resolve(), engine.context, engine.parallel, engine.threads)
     return [*runtimes, Engine(config, logs)]
 
 

@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from hashlib import sha256
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from daemon.runtimes.engine.process import EngineConfig, EngineProcess
 from daemon.runtimes.engine.refusals import restated
+from daemon.runtimes.keeping import file_sha256
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
 from reef.errors import Unavailable, Unsupported, UpstreamFailed
@@ -141,11 +141,3 @@ def engine_version() -> str:
             "serving a local model needs the engine, which is not installed",
             hint="pip install 'reefd[local]', or name an upstream: reef up --upstream URL",
         ) from None
-
-
-def file_sha256(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
