@@ -44,7 +44,7 @@ async def choose(
         NotFound: nobody is found who could be asked for the model that the settings name.
     """
     model = settings.reef.model
-    choice = _configured(settings) or (_kept(model) if model else None) or _named(environ) or _keys(environ)
+    choice = _configured(settings) or _kept(settings) or _named(environ) or _keys(environ)
     if choice is None:
         found = await _local(known_ports, environ.get("REEF_UPSTREAM_MODEL"))
         if found is None and model is not None:
@@ -67,8 +67,15 @@ def _configured(settings: Settings) -> Choice | None:
     return Choice(settings.upstream, path, False, f"as configured: {', '.join(names)}")
 
 
-def _kept(name: str) -> Choice | None:
-    """The model that `reef models` has under this name."""
+def _kept(settings: Settings) -> Choice | None:
+    """The model that `reef models` has under the name that the settings give; where they name an engine, what
+    that is to serve."""
+    name, engine = settings.reef.model, settings.engine
+    if name is None:
+        asked = "kind" in engine.model_fields_set
+        return Choice((), None, True, f"the embedded model: {engine.kind} is asked for") if asked else None
+    if engine.kind == "vllm":
+        return Choice((), Path(name), False, f"the model {name}, which vllm knows")
     if (server := find_server(name)) is not None:
         upstream = UpstreamSection(name=server.server, base_url=server.base_url, model=server.model)
         why = f"the model {name}: {server.model} of {server.server} at {server.base_url}"

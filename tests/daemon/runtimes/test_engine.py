@@ -1,6 +1,6 @@
 """The engine contract: a child serves, comes back when it dies, and never outlives its daemon.
 
-To hold another engine to it: a line in `ENGINES`.
+To hold another engine to it: a line in `engines.ENGINES`.
 """
 
 import asyncio
@@ -10,75 +10,22 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon.runtimes.engine.process import EngineConfig
-from daemon.runtimes.engine.runtime import Engine
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
-from reef.runtime import DIALECTS, Dialect, ProviderRequest
+from reef.runtime import DIALECTS, Dialect
+from tests.daemon.runtimes.engines import CONTEXT, Make, request_of, said, started, until
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
-
-ENGINES = {"xllamacpp": Engine}
-CONTEXT = 1024
-READY_S = 20.0
-PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
-
-
-@pytest.fixture(params=ENGINES)
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Engine]:
-    """Makes an engine of the kind under test, serving `path`."""
-
-    def made(path: Path | None = None) -> Engine:
-        config = EngineConfig("tiny", path or tiny_model(), context=CONTEXT, parallel=2, threads=1)
-        return ENGINES[request.param](config, tmp_path / "logs")
-
-    return made
-
-
-@asynccontextmanager
-async def started(engine: Engine) -> AsyncIterator[Engine]:
-    await engine.start()
-    try:
-        await until(engine, "ready")
-        yield engine
-    finally:
-        await engine.close()
-
-
-async def until(engine: Engine, *states: str) -> None:
-    async with asyncio.timeout(READY_S):
-        while engine.state().state not in states:
-            await asyncio.sleep(0.01)
-
-
-def request_of(dialect: Dialect, text: str = "hi", path: str = "", **more: object) -> ProviderRequest:
-    own: dict[str, object] = (
-        {"input": text, "max_output_tokens": 4}
-        if dialect == "responses"
-        else {"messages": [{"role": "user", "content": text}], "max_tokens": 4}
-    )
-    body = json.dumps({"model": "tiny", "temperature": 0} | own | more).encode()
-    return ProviderRequest(dialect, path or PATHS[dialect], (), body, bool(more.get("stream")))
-
-
-async def said(engine: Engine, request: ProviderRequest) -> tuple[int, bytes]:
-    response = await engine.send(request)
-    try:
-        return response.status, b"".join([chunk async for chunk in response.body])
-    finally:
-        await response.close()
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, stream: bool) -> None:
+def test_it_serves_every_dialect(make: Make, dialect: Dialect, stream: bool) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             assert await engine.models() == ["tiny"]
@@ -92,7 +39,7 @@ def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, 
         assert parsed.output_tokens == 4
 
 
-def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
+def test_one_stream_after_another(make: Make) -> None:
     """llama.cpp closes a connection after a stream without saying so."""
 
     async def scene() -> list[int]:
@@ -102,7 +49,7 @@ def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
     assert asyncio.run(scene()) == [200] * 20
 
 
-def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
+def test_it_counts_tokens(make: Make) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             return await said(engine, request_of("messages", path="/messages/count_tokens"))
@@ -112,7 +59,7 @@ def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
     assert json.loads(body)["input_tokens"] > 1
 
 
-def test_the_same_question_has_the_same_answer(make: Callable[..., Engine]) -> None:
+def test_the_same_question_has_the_same_answer(make: Make) -> None:
     """What `copy_key` promises."""
 
     async def scene() -> tuple[str | None, list[str]]:
@@ -126,7 +73,7 @@ def test_the_same_question_has_the_same_answer(make: Callable[..., Engine]) -> N
     assert answers[0] == answers[2] == answers[3]
 
 
-def test_the_copy_key_names_the_file(make: Callable[..., Engine], tmp_path: Path) -> None:
+def test_the_copy_key_names_the_file(make: Make, tmp_path: Path) -> None:
     async def key(path: Path) -> str | None:
         engine = make(path)
         assert engine.copy_key() is None, "not known before it starts"
@@ -142,7 +89,7 @@ def test_the_copy_key_names_the_file(make: Callable[..., Engine], tmp_path: Path
     assert first == again != other
 
 
-def test_while_it_loads_it_says_when_to_come_back(make: Callable[..., Engine]) -> None:
+def test_while_it_loads_it_says_when_to_come_back(make: Make) -> None:
     async def scene() -> None:
         engine = make()
         assert engine.state().state == "loading"
@@ -155,7 +102,7 @@ def test_while_it_loads_it_says_when_to_come_back(make: Callable[..., Engine]) -
     asyncio.run(scene())
 
 
-def test_a_killed_child_comes_back(make: Callable[..., Engine]) -> None:
+def test_a_killed_child_comes_back(make: Make) -> None:
     async def scene() -> None:
         async with started(make()) as engine:
             first = engine.pid
@@ -173,11 +120,11 @@ def test_a_killed_child_comes_back(make: Callable[..., Engine]) -> None:
 
 
 def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
-    make: Callable[..., Engine],
+    make: Make,
 ) -> None:
     async def scene() -> None:
-        async with started(make()) as engine:
-            response = await engine.send(request_of("chat", max_tokens=900, stream=True, ignore_eos=True))
+        async with started(make(context=8192)) as engine:
+            response = await engine.send(request_of("chat", max_tokens=8000, stream=True))
             body = aiter(response.body)
             await anext(body)
             os.kill(engine.pid or 0, signal.SIGKILL)
@@ -188,9 +135,7 @@ def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
     asyncio.run(scene())
 
 
-def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(
-    make: Callable[..., Engine], tmp_path: Path
-) -> None:
+def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(make: Make, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(tiny_model().read_bytes()[:5000])
 
@@ -215,7 +160,7 @@ def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(
     assert 2 <= len(pids) <= 3, "after 0.5 s, then after 1 s more"
 
 
-def test_closing_ends_the_child(make: Callable[..., Engine]) -> None:
+def test_closing_ends_the_child(make: Make) -> None:
     async def scene() -> int:
         async with started(make()) as engine:
             return engine.pid or 0
@@ -223,7 +168,7 @@ def test_closing_ends_the_child(make: Callable[..., Engine]) -> None:
     assert not is_running(asyncio.run(scene()))
 
 
-def test_closing_while_it_loads_ends_the_child(make: Callable[..., Engine]) -> None:
+def test_closing_while_it_loads_ends_the_child(make: Make) -> None:
     async def scene() -> int:
         engine = make()
         await engine.start()
@@ -266,9 +211,7 @@ def test_a_killed_daemon_leaves_no_child(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_overlong_prompt_is_refused_in_words_that_clients_know(
-    make: Callable[..., Engine], dialect: Dialect
-) -> None:
+def test_an_overlong_prompt_is_refused_in_words_that_clients_know(make: Make, dialect: Dialect) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             return await said(engine, request_of(dialect, "hi " * CONTEXT))
