@@ -57,9 +57,7 @@ def _vllm(choice: Choice, engine: EngineSection) -> EngineConfig:
             hint="name one: --reef.model_path FOLDER, or --model ORGANISATION/NAME",
         )
     if path.is_absolute() and not path.exists():
-        raise NotFound(
-            f"no model at {path}", hint="give a folder, or: --model ORGANISATION/NAME"
-        )
+        raise NotFound(f"no model at {path}", hint="give a folder, or: --model ORGANISATION/NAME")
     context = engine.context if "context" in engine.model_fields_set else None
     name = path.name if path.exists() else str(path)
     return EngineConfig(name, path, context, engine.parallel, engine.threads, engine.kind, engine.args)

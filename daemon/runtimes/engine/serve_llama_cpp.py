@@ -42,10 +42,12 @@ class _BrokenOff(Exception):
     """Nobody waits for the answer any more."""
 
 
-class _Model(llama_cpp.Llama):  # type: ignore[misc]  # a class of unknown type where it is not installed
-    """Counts the tokens of the answer at hand, and stops between two of them once `left` is set."""
+class _Model(llama_cpp.Llama):  # type: ignore[misc]  # mypy does not look into the package
+    """Counts the tokens of the answer at hand, and stops between two of them once `left` is set. It ends an
+    answer at `most` tokens and at the end of the window: the package does not while a character is cut."""
 
     asked = said = 0
+    most: int | None = None
 
     def __init__(self, path: str, **options: Any) -> None:
         self.left = threading.Event()
@@ -53,11 +55,14 @@ class _Model(llama_cpp.Llama):  # type: ignore[misc]  # a class of unknown type 
 
     def generate(self, tokens: Any, *words: Any, **options: Any) -> Iterator[int]:
         self.asked, self.said = len(tokens), 0
+        most = min(self.n_ctx() - self.asked, self.most or self.n_ctx())
         for token in super().generate(tokens, *words, **options):
             if self.left.is_set():
                 raise _BrokenOff
             self.said += 1
             yield token
+            if self.said >= most:
+                return
 
     def usage(self) -> dict[str, int]:
         whole = self.asked + self.said
@@ -147,13 +152,17 @@ class Server:
 
     async def _whole(self, request: Request, options: dict[str, Any]) -> dict[str, Any]:
         async with self._turn:
-            self._model.left.clear()
+            self._begin(options)
             watch = asyncio.create_task(self._notice(request))
             try:
                 answer = await self._work(partial(self._model.create_chat_completion, **options))
             finally:
                 watch.cancel()
             return {**answer, "model": self._config["name"], "usage": self._model.usage()}
+
+    def _begin(self, options: dict[str, Any]) -> None:
+        self._model.left.clear()
+        self._model.most = options.get("max_tokens")
 
     async def _notice(self, request: Request) -> None:
         """Have the answer broken off when its client leaves."""
@@ -164,7 +173,7 @@ class Server:
     async def _stream(self, options: dict[str, Any], with_usage: bool) -> Response:
         await self._turn.acquire()
         try:
-            self._model.left.clear()
+            self._begin(options)
             chunks = await self._work(partial(self._model.create_chat_completion, **options, stream=True))
             first = await self._work(partial(next, chunks))
         except BaseException:
@@ -219,8 +228,15 @@ def _options(asked: dict[str, Any]) -> dict[str, Any]:
     wanted = asked.get("response_format") or {}
     if wanted.get("type") in ("json_schema", "json_object"):
         schema = (wanted.get("json_schema") or {}).get("schema") or wanted.get("schema") or _ANY_OBJECT
-        options["grammar"] = llama_cpp.LlamaGrammar.from_json_schema(_dump(schema).decode(), verbose=False)
+        options["grammar"] = _grammar(schema)
     return options
+
+
+def _grammar(schema: dict[str, Any]) -> Any:
+    try:
+        return llama_cpp.LlamaGrammar.from_json_schema(_dump(schema).decode(), verbose=False)
+    except Exception as error:
+        raise ValueError(f"no grammar can be made of the schema: {error}") from error
 
 
 def _plain(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:

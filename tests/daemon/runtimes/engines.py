@@ -33,11 +33,11 @@ async def until(engine: Engine, *states: str) -> None:
             await asyncio.sleep(0.01)
 
 
-def request_of(dialect: Dialect, text: str = "hi", path: str = "", **more: object) -> ProviderRequest:
+def request_of(dialect: Dialect, say: str = "hi", path: str = "", **more: object) -> ProviderRequest:
     own: dict[str, object] = (
-        {"input": text, "max_output_tokens": 4}
+        {"input": say, "max_output_tokens": 4}
         if dialect == "responses"
-        else {"messages": [{"role": "user", "content": text}], "max_tokens": 4}
+        else {"messages": [{"role": "user", "content": say}], "max_tokens": 4}
     )
     body = json.dumps({"model": "tiny", "temperature": 0} | own | more).encode()
     return ProviderRequest(dialect, path or PATHS[dialect], (), body, bool(more.get("stream")))

@@ -22,6 +22,9 @@ from tests.daemon.runtimes.engines import CONTEXT, Make, request_of, said, start
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
 
+LETTER = {"100": 100}
+"""Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
+
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -124,7 +127,8 @@ def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
 ) -> None:
     async def scene() -> None:
         async with started(make(context=8192)) as engine:
-            response = await engine.send(request_of("chat", max_tokens=8000, stream=True))
+            long = {"max_tokens": 8000, "logit_bias": LETTER}
+            response = await engine.send(request_of("chat", stream=True, **long))
             body = aiter(response.body)
             await anext(body)
             os.kill(engine.pid or 0, signal.SIGKILL)
