@@ -7,12 +7,13 @@ stdin closes: a daemon that was killed leaves no orphan.
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, NoReturn, Protocol
+from typing import NoReturn, Protocol
 
 KEY_VARIABLE = "REEF_ENGINE_KEY"
 
@@ -38,25 +39,25 @@ def main() -> NoReturn:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the engine's own chatter goes to the log
     config = json.loads(sys.stdin.buffer.readline())
     started = time.monotonic()
-    ended = threading.Event()
     try:
         server: Server = import_module(SERVERS[config["engine"]]).Server(config)
-        threading.Thread(target=_end_with_stdin, args=(server.end, ended), daemon=True).start()
+        threading.Thread(target=_end_with_stdin, args=(server.end,), daemon=True).start()
         url = server.serve(os.environ.pop(KEY_VARIABLE))
     except Exception as error:
         print(json.dumps({"error": str(error) or repr(error)}), file=answer, flush=True)
         os._exit(1)
     boot = round(time.monotonic() - started, 3)
     print(json.dumps({"url": url, "boot": boot}), file=answer, flush=True)
-    ended.wait()
-    os._exit(0)
+    while True:
+        signal.pause()
 
 
-def _end_with_stdin(end: Callable[[], Any], ended: threading.Event) -> None:
-    """No destructor runs: it would wait for requests nobody listens to."""
+def _end_with_stdin(end: Callable[[], None]) -> None:
+    """No destructor runs: it would wait for requests nobody listens to. What the server started goes too."""
     sys.stdin.buffer.read()
     end()
-    ended.set()
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
     os._exit(0)
 
 

@@ -15,13 +15,15 @@ from reef.runtime import DIALECTS, Dialect, RuntimeKind
 
 @dataclass(frozen=True, slots=True)
 class EngineKind:
-    """`dialects` are those that its own server speaks; Reef translates the others. `calls` are the tool calls
-    that Reef has it make by a grammar: `forced` (those that the request demands), `all`, or `none`. `package`
-    is the Python package that it comes in; None: a program on the PATH."""
+    """`dialects` are those that its own server speaks, `streams` those that it streams as they are meant;
+    Reef translates the others. `calls` are the tool calls that Reef has it make by a grammar: `forced` (those
+    that the request demands), `all`, or `none`. `package` is the Python package that it comes in; None: a
+    program on the PATH."""
 
     name: str
     runtime: RuntimeKind
     dialects: tuple[Dialect, ...]
+    streams: tuple[Dialect, ...]
     calls: Literal["forced", "all", "none"]
     package: str | None
     remedy: str
@@ -51,7 +53,8 @@ KINDS = {
         EngineKind(
             name="xllamacpp",
             runtime="engine",
-            dialects=DIALECTS,
+            dialects=("chat", "messages"),  # responses that are cut off would be called complete
+            streams=("chat",),  # the others lack their first event where the answer begins within a character
             calls="forced",
             package="xllamacpp",
             remedy=f"pip install 'reefd[local]', {_ELSE}",
@@ -60,6 +63,7 @@ KINDS = {
             name="llama-cpp-python",
             runtime="engine",
             dialects=("chat",),
+            streams=("chat",),
             calls="all",
             package="llama-cpp-python",
             remedy=f"pip install 'reefd[llama-cpp]' (it is compiled, which takes minutes), {_ELSE}",
@@ -68,6 +72,7 @@ KINDS = {
             name="vllm",
             runtime="vllm",
             dialects=DIALECTS,
+            streams=DIALECTS,
             calls="none",
             package=None,
             remedy=f"pip install vllm where there is a GPU, start without --engine vllm, {_ELSE}",

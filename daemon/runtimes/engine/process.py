@@ -86,8 +86,7 @@ class EngineProcess:
         """Close the child's stdin, which ends it; kill it if that takes too long. It can be started again."""
         if self._keeper is not None:
             self._keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._keeper
+            await asyncio.gather(self._keeper, return_exceptions=True)  # who waits here may be cancelled too
             self._keeper = None
         child = self._child
         if child is None or child.returncode is not None:

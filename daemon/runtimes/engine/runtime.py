@@ -163,7 +163,7 @@ class Engine:
     async def _live_by_demand(self, idleness: Idleness) -> None:
         while True:
             await self._wanted.wait()
-            idleness.touch()
+            idleness.begin()
             self._process.start()
             await idleness.over()
             if self._sending is None:
@@ -177,7 +177,7 @@ class Engine:
         self._sending = HttpUpstream(section, {_KEY: key}, reuse=False)  # llama.cpp hangs up after a stream
         self._why_down = ""
         if self._idleness is not None:
-            self._idleness.touch()
+            self._idleness.begin()
 
     def _down(self, why: str) -> None:
         self._retire()

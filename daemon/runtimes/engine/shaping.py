@@ -73,7 +73,7 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     dialect = request.dialect
     if dialect is None or request.path.startswith("/messages/count_tokens"):
         return None
-    spoken = dialect in kind.dialects
+    spoken = dialect in (kind.streams if request.stream else kind.dialects)
     signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
     if spoken and (kind.calls == "none" or not any(sign in request.body for sign in signs)):
         return None

@@ -18,10 +18,11 @@ import pytest
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
 from reef.runtime import DIALECTS, Dialect
-from tests.daemon.runtimes.engines import CONTEXT, Make, request_of, said, started, until
+from tests.daemon.runtimes.engines import CONTEXT, READY_S, Make, request_of, said, started, until
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
 
+LONG = 60_000  # tokens, which take the tiny model far longer than a test waits
 LETTER = {"100": 100}
 """Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
 
@@ -40,6 +41,21 @@ def test_it_serves_every_dialect(make: Make, dialect: Dialect, stream: bool) -> 
     assert parsed.response is not None
     if not (dialect == "chat" and stream):  # where usage is asked for with stream_options
         assert parsed.output_tokens == 4
+
+
+@pytest.mark.parametrize(
+    ("dialect", "first"), [("messages", "message_start"), ("responses", "response.created")]
+)
+def test_a_stream_begins_as_it_should_whatever_comes_first(make: Make, dialect: Dialect, first: str) -> None:
+    """The tiny model's first byte is no whole character. llama.cpp's own streams lose their beginning then."""
+
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            return await said(engine, request_of(dialect, stream=True))
+
+    status, body = asyncio.run(scene())
+    assert status == 200
+    assert body.startswith(f"event: {first}\n".encode())
 
 
 def test_one_stream_after_another(make: Make) -> None:
@@ -126,8 +142,8 @@ def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
     make: Make,
 ) -> None:
     async def scene() -> None:
-        async with started(make(context=8192)) as engine:
-            long = {"max_tokens": 8000, "logit_bias": LETTER}
+        async with started(make(context=LONG)) as engine:
+            long = {"max_tokens": LONG, "logit_bias": LETTER}
             response = await engine.send(request_of("chat", stream=True, **long))
             body = aiter(response.body)
             await anext(body)
@@ -228,3 +244,61 @@ def test_an_overlong_prompt_is_refused_in_words_that_clients_know(make: Make, di
     assert told["error"]["type"] == "invalid_request_error"
     assert told["error"]["code"] == "context_length_exceeded"
     assert (told.get("type") == "error") == (dialect == "messages")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
+def test_an_answer_that_nobody_waits_for_is_broken_off(make: Make, stream: bool) -> None:
+    """Else a request that needs its turn would wait until the long one is done."""
+
+    async def scene() -> int:
+        async with started(make(context=LONG)) as engine:
+            asked = request_of("chat", stream=stream, max_tokens=LONG, logit_bias=LETTER)
+            if stream:
+                response = await engine.send(asked)
+                await anext(aiter(response.body))
+                await response.close()
+            else:
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.5):
+                        await said(engine, asked)
+            async with asyncio.timeout(10):
+                return (await said(engine, request_of("chat")))[0]
+
+    assert asyncio.run(scene()) == 200
+
+
+def test_without_requests_it_is_unloaded_and_the_next_request_loads_it_again(make: Make) -> None:
+    async def scene() -> None:
+        async with started(make(idle=0.3)) as engine:
+            first = engine.pid
+            response = await engine.send(request_of("chat"))
+            await asyncio.sleep(0.5)
+            assert is_running(first or 0), "an answer is under way"
+            _ = [chunk async for chunk in response.body]
+            await response.close()
+            async with asyncio.timeout(READY_S):
+                while is_running(first or 0):
+                    await asyncio.sleep(0.01)
+            assert engine.state().state == "ready"
+            assert "unloaded" in engine.state().detail
+            with pytest.raises(Unavailable, match="is loading") as caught:
+                await engine.send(request_of("chat"))
+            assert caught.value.retry_after_s >= 1
+            assert engine.state().state == "loading"
+            async with asyncio.timeout(READY_S):
+                while engine.pid == first or engine.state().state != "ready":
+                    await asyncio.sleep(0.01)
+            assert (await said(engine, request_of("chat")))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_closing_what_is_unloaded(make: Make) -> None:
+    async def scene() -> None:
+        async with started(make(idle=0.05)) as engine:
+            assert (await said(engine, request_of("chat")))[0] == 200
+            async with asyncio.timeout(READY_S):
+                while "unloaded" not in engine.state().detail:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(scene())
