@@ -14,6 +14,7 @@ ReefError
 +-- UpstreamFailed     a provider broke on its own account
 +-- TimedOut
 +-- Unavailable        not now; `retry_after_s` says when
+    +-- Loading             a model is being loaded; nothing was asked of it
     +-- DaemonUnreachable   raised by clients only
 """
 
@@ -107,6 +108,10 @@ class Unavailable(ReefError):
     def __init__(self, message: str, *, hint: str = "", retry_after_s: int = 2) -> None:
         super().__init__(message, hint=hint)
         self.retry_after_s = retry_after_s
+
+
+class Loading(Unavailable):
+    """The model is being loaded; nothing was asked of it."""
 
 
 class DaemonUnreachable(Unavailable):

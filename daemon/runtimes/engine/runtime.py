@@ -13,7 +13,7 @@ from daemon.runtimes.engine.shaping import shaping
 from daemon.runtimes.keeping import file_sha256
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.errors import Unavailable, UpstreamFailed
+from reef.errors import Loading, Unavailable, UpstreamFailed
 from reef.runtime import Dialect, Price, ProviderRequest, ProviderResponse, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
@@ -121,7 +121,7 @@ class Engine:
                 retry_after_s=DOWN_RETRY_S,
             )
         self._wanted.set()
-        return Unavailable(f"the model {self.model} {what}", hint="try again", retry_after_s=LOADING_RETRY_S)
+        return Loading(f"the model {self.model} {what}", hint="try again", retry_after_s=LOADING_RETRY_S)
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:

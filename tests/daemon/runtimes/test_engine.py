@@ -47,7 +47,7 @@ def test_it_serves_every_dialect(make: Make, dialect: Dialect, stream: bool) -> 
     ("dialect", "first"), [("messages", "message_start"), ("responses", "response.created")]
 )
 def test_a_stream_begins_as_it_should_whatever_comes_first(make: Make, dialect: Dialect, first: str) -> None:
-    """The tiny model's first byte is no whole character. llama.cpp's own streams lose their beginning then."""
+    """The tiny model's first byte is no whole character. llama.cpp's own streams have no beginning then."""
 
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
