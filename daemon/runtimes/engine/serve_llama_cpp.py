@@ -5,7 +5,6 @@ One request at a time: a `Llama` is not thread-safe. What a client no longer wai
 
 import asyncio
 import hmac
-import re
 import socket
 import threading
 import time
@@ -25,17 +24,12 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-_PASSED_ON = (
-    *("messages", "temperature", "top_p", "top_k", "min_p", "stop", "seed", "max_tokens", "logprobs"),
-    *("top_logprobs", "presence_penalty", "frequency_penalty", "repeat_penalty", "logit_bias"),
-)
-_TEMPERATURE = 0.8  # llama.cpp's own default
-_TOO_LONG = re.compile(r"Requested tokens \((\d+)\) exceed context window of (\d+)")
+from daemon.runtimes.engine.llama_cpp_words import dump, event, json_answer, options_of, plain, refused
+
 _CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
     "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-_ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
 class _BrokenOff(Exception):
@@ -123,32 +117,32 @@ class Server:
         )
 
     async def _health(self, request: Request) -> Response:
-        return _json({"status": "ok"})
+        return json_answer({"status": "ok"})
 
     async def _models(self, request: Request) -> Response:
-        return _json({"object": "list", "data": [{"id": self._config["name"], "object": "model"}]})
+        return json_answer({"object": "list", "data": [{"id": self._config["name"], "object": "model"}]})
 
     async def _count(self, request: Request) -> Response:
         """Of Anthropic's messages: what the template makes of the system prompt and the texts."""
         try:
             asked = orjson.loads(await request.body())
             system = [{"role": "system", "content": asked["system"]}] if asked.get("system") else []
-            prompt = self._format(messages=_plain([*system, *asked["messages"]])).prompt.encode()
+            prompt = self._format(messages=plain([*system, *asked["messages"]])).prompt.encode()
             tokens = await self._work(partial(self._model.tokenize, prompt, special=True))
         except Exception as error:
-            return _refused(error)
-        return _json({"input_tokens": len(tokens)})
+            return refused(error)
+        return json_answer({"input_tokens": len(tokens)})
 
     async def _chat(self, request: Request) -> Response:
         try:
             asked = orjson.loads(await request.body())
-            options = _options(asked)
+            options = options_of(asked)
             if asked.get("stream") is not True:
-                return _json(await self._whole(request, options))
+                return json_answer(await self._whole(request, options))
             with_usage = (asked.get("stream_options") or {}).get("include_usage") is True
             return await self._stream(options, with_usage)
         except Exception as error:
-            return _refused(error)
+            return refused(error)
 
     async def _whole(self, request: Request, options: dict[str, Any]) -> dict[str, Any]:
         async with self._turn:
@@ -192,12 +186,12 @@ class Server:
         named = {"model": self._config["name"]}
         last: dict[str, Any] = {}
         while chunk is not None:
-            yield _event(_dump(chunk | named))
+            yield event(dump(chunk | named))
             last = chunk
             chunk = await self._work(partial(next, chunks, None))
         if with_usage:
-            yield _event(_dump(last | named | {"choices": [], "usage": self._model.usage()}))
-        yield _event(b"[DONE]")
+            yield event(dump(last | named | {"choices": [], "usage": self._model.usage()}))
+        yield event(b"[DONE]")
 
     async def _work(self, call: Callable[[], Any]) -> Any:
         """Run in the one thread that may touch the model."""
@@ -218,51 +212,6 @@ class _Stream(StreamingResponse):
             self._done()
 
 
-def _options(asked: dict[str, Any]) -> dict[str, Any]:
-    """The request as the package takes it. Raises `ValueError` and the like for what is malformed."""
-    options = {name: asked[name] for name in _PASSED_ON if asked.get(name) is not None}
-    options.setdefault("temperature", _TEMPERATURE)
-    options["messages"] = _plain(asked["messages"])
-    if (most := asked.get("max_completion_tokens")) is not None:
-        options["max_tokens"] = most
-    wanted = asked.get("response_format") or {}
-    if wanted.get("type") in ("json_schema", "json_object"):
-        schema = (wanted.get("json_schema") or {}).get("schema") or wanted.get("schema") or _ANY_OBJECT
-        options["grammar"] = _grammar(schema)
-    return options
-
-
-def _grammar(schema: dict[str, Any]) -> Any:
-    try:
-        return llama_cpp.LlamaGrammar.from_json_schema(_dump(schema).decode(), verbose=False)
-    except Exception as error:
-        raise ValueError(f"no grammar can be made of the schema: {error}") from error
-
-
-def _plain(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """With texts where a message has parts: templates take strings."""
-    return [message | {"content": _text(message.get("content"))} for message in messages]
-
-
-def _text(content: Any) -> str:
-    if not isinstance(content, list):
-        return content or ""
-    if other := next((part["type"] for part in content if part["type"] not in ("text", "input_text")), None):
-        raise ValueError(f"this engine reads text only, and the request holds a part of type `{other}`")
-    return "\n\n".join(part["text"] for part in content)
-
-
-def _refused(error: Exception) -> Response:
-    """In llama.cpp's own shape, which the daemon restates for its clients."""
-    if found := _TOO_LONG.search(str(error)):
-        told = {"type": "exceed_context_size_error", "n_prompt_tokens": int(found[1]), "n_ctx": int(found[2])}
-        return _json({"error": {"code": 400, "message": "the prompt is too long", **told}}, 400)
-    if isinstance(error, ValueError | KeyError | TypeError | AttributeError):
-        why = f"the request lacks {error}" if isinstance(error, KeyError) else str(error)
-        return _json({"error": {"code": 400, "type": "invalid_request_error", "message": why}}, 400)
-    return _json({"error": {"code": 500, "type": "server_error", "message": str(error) or repr(error)}}, 500)
-
-
 def _keyed(app: ASGIApp, key: str) -> ASGIApp:
     """Only for who has the key; its health is nobody's secret."""
     shown = f"Bearer {key}".encode()
@@ -271,7 +220,7 @@ def _keyed(app: ASGIApp, key: str) -> ASGIApp:
         given = dict(scope.get("headers") or ()).get(b"authorization", b"")
         if scope["type"] == "http" and scope["path"] != "/health" and not hmac.compare_digest(given, shown):
             wrong = {"code": 401, "type": "authentication_error", "message": "wrong key"}
-            await _json({"error": wrong}, 401)(scope, receive, send)
+            await json_answer({"error": wrong}, 401)(scope, receive, send)
             return
         await app(scope, receive, send)
 
@@ -289,15 +238,3 @@ def _without_extra_buffers() -> None:
         return params
 
     binding.llama_model_default_params = without
-
-
-def _json(value: Any, status: int = 200) -> Response:
-    return Response(_dump(value), status, media_type="application/json")
-
-
-def _dump(value: Any) -> bytes:
-    return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
-
-
-def _event(data: bytes) -> bytes:
-    return b"data: " + data + b"\n\n"
