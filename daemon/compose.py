@@ -6,7 +6,6 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from functools import lru_cache
-from pathlib import Path
 
 from daemon.evaluation.tasks import load_tasks
 from daemon.events import EventBus
@@ -24,12 +23,9 @@ from daemon.records.judging import Judge
 from daemon.records.used import used_since
 from daemon.releases.git import GitReleases
 from daemon.releases.history import History
-from daemon.runtimes.choose import Choice, choose
-from daemon.runtimes.engine.process import EngineConfig
-from daemon.runtimes.engine.runtime import Engine
-from daemon.runtimes.models import DEFAULT_MODEL, find_model, path_of
+from daemon.runtimes.choose import choose
+from daemon.runtimes.make import runtimes_of
 from daemon.runtimes.router import Router
-from daemon.runtimes.upstream import HttpUpstream
 from daemon.serve import Start
 from daemon.serving.budgets import Budgets
 from daemon.serving.exchange import Exchange
@@ -37,9 +33,7 @@ from daemon.serving.scenarios import Scenarios
 from daemon.settings.model import RecipeSection, Settings
 from daemon.settings.resolve import is_unconfigured, recipe_for
 from daemon.store.store import Store
-from reef.errors import NotFound
 from reef.recipe import Recipe
-from reef.runtime import Runtime
 from reef.tasks import Task
 
 log = logging.getLogger("reef")
@@ -54,7 +48,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     settings = start.loaded.settings
     home = start.home
     choice = await choose(settings, _environment(settings))
-    router = Router(runtimes_of(choice, settings, home.logs), choice.upstreams, settings.price)
+    router = Router(runtimes_of(choice, settings.engine, home.logs), choice.upstreams, settings.price)
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)
@@ -139,30 +133,6 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         recipe_of=recipes.of,
         tasks_of=recipes.tasks_of,
     )
-
-
-def runtimes_of(choice: Choice, settings: Settings, logs: Path) -> list[Runtime]:
-    """The runtimes that were chosen, the most wanted first.
-
-    Raises:
-        ConfigError: an upstream's address or key variable is wrong.
-        NotFound: the model is not there.
-    """
-    runtimes: list[Runtime] = [HttpUpstream(section, os.environ) for section in choice.upstreams]
-    if choice.model_path is not None:
-        path = find_model(choice.model_path)
-    elif choice.embedded:
-        path = path_of(DEFAULT_MODEL)
-        if not path.is_file():
-            raise NotFound(
-                "no upstream is configured or found, and the embedded model is not here yet",
-                hint="name an upstream: --upstream URL; or fetch the model (98 MB): reef models add smollm2",
-            )
-    else:
-        return runtimes
-    engine = settings.engine
-    config = EngineConfig(path.stem, path, engine.context, engine.parallel, engine.threads)
-    return [*runtimes, Engine(config, logs)]
 
 
 def _environment(settings: Settings) -> Mapping[str, str]:

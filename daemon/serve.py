@@ -111,6 +111,7 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str], home: Home, app: A
         model=arguments.model,
         upstream_key_env=arguments.upstream_key_env,
         no_auth=arguments.no_auth,
+        engine=arguments.engine,
     )
     file = find_config(arguments.config, home)
     loaded = load_settings(file, flags=flags, words=rest, options_of=app.recipe_options)
@@ -127,6 +128,7 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     parser.add_argument("--model")
     parser.add_argument("--upstream-key-env")
     parser.add_argument("--no-auth", action="store_true")
+    parser.add_argument("--engine")
     parser.add_argument(
         "--ready-fd", type=int, help="a pipe to write one JSON line to: {url} or {error, exit}"
     )

@@ -15,6 +15,7 @@ ReefError
 +-- TimedOut
 +-- Unavailable        not now; `retry_after_s` says when
     +-- OverBudget          a scenario has used what it may today
+    +-- Loading             a model is being loaded; nothing was asked of it
     +-- DaemonUnreachable   raised by clients only
 """
 
@@ -114,6 +115,10 @@ class OverBudget(Unavailable):
     """A scenario has used what it may today. Said on provider routes only."""
 
     type = "over_budget"
+
+
+class Loading(Unavailable):
+    """The model is being loaded; nothing was asked of it."""
 
 
 class DaemonUnreachable(Unavailable):

@@ -20,6 +20,12 @@ Model = Annotated[str | None, typer.Option("--model", metavar="NAME", help="What
 KeyEnv = Annotated[
     str | None, typer.Option("--upstream-key-env", metavar="NAME", help="The variable that holds its key.")
 ]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine", metavar="NAME", help="What serves a local model: xllamacpp, llama-cpp-python, vllm."
+    ),
+]
 NoAuth = Annotated[bool, typer.Option("--no-auth", help="Ask for no token.")]
 
 
@@ -31,6 +37,7 @@ def daemon_words(
     model: str | None,
     key_env: str | None,
     no_auth: bool,
+    engine: str | None,
     settings: Sequence[str],
 ) -> list[str]:
     """The flags that were given, then `settings` (`--section.key VALUE ...`) as they are."""
@@ -41,6 +48,7 @@ def daemon_words(
         *(("--api", dialect) for dialect in api or ()),
         ("--model", model),
         ("--upstream-key-env", key_env),
+        ("--engine", engine),
     )
     words = [str(part) for flag, value in given if value is not None for part in (flag, value)]
     return [*words, *(["--no-auth"] if no_auth else []), *settings]

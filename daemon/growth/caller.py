@@ -1,9 +1,10 @@
 """How growth asks the model: through the daemon's own runtime, recorded, counted and paid from a purse."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import orjson
 
@@ -11,10 +12,13 @@ from daemon.growth.estimate import call_size
 from daemon.growth.purse import Purse
 from daemon.serving.exchange import Exchange
 from daemon.serving.served import Served
-from reef.errors import TimedOut, UpstreamFailed
+from reef.errors import Loading, TimedOut, UpstreamFailed
 from reef.feedback import Message, Usage
 from reef.recipe import Completion
 
+T = TypeVar("T")
+LOADING_S = 300.0
+"""How long a call waits for a model to be loaded."""
 UNKNOWN = Usage()
 NOTHING = Usage(0, 0)
 
@@ -55,16 +59,18 @@ class Caller:
 
         try:
             async with asyncio.timeout(timeout_s):
-                answer = await self.exchange.complete(
-                    messages,
-                    scenario=purse.scenario,
-                    served=served,
-                    model=model,
-                    max_tokens=max_tokens,
-                    temperature=temperature,
-                    schema=schema,
-                    tags={"step": str(purse.step)},
-                    on_sent=sent,
+                answer = await _once_loaded(
+                    lambda: self.exchange.complete(
+                        messages,
+                        scenario=purse.scenario,
+                        served=served,
+                        model=model,
+                        max_tokens=max_tokens,
+                        temperature=temperature,
+                        schema=schema,
+                        tags={"step": str(purse.step)},
+                        on_sent=sent,
+                    )
                 )
             usage = answer.usage
         except TimeoutError:
@@ -77,6 +83,18 @@ class Caller:
             usage = await purse.settle(size, usage)
         data = _json(answer.text) if schema is not None else None
         return Completion(answer.text, data, usage), answer.receipt
+
+
+async def _once_loaded(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask, and as long as the model is being loaded ask again: the first call starts an idle engine."""
+    deadline = time.monotonic() + LOADING_S
+    while True:
+        try:
+            return await ask()
+        except Loading as error:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(error.retry_after_s)
 
 
 def _json(text: str) -> Any:

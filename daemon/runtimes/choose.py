@@ -8,10 +8,11 @@ from pathlib import Path
 import aiohttp
 import orjson
 
+from daemon.runtimes.models import KNOWN, file_of, find_server
 from daemon.runtimes.upstream import LOOPBACK, full_base, model_ids
 from daemon.settings.model import Settings, UpstreamSection
 from reef._url import http_address
-from reef.errors import ConfigError, Invalid
+from reef.errors import ConfigError, Invalid, NotFound
 
 _PROBE = aiohttp.ClientTimeout(total=0.5, sock_connect=0.25)
 _KNOWN_PORTS = ((11434, "ollama"), (1234, "lm-studio"), (8080, "llama-server"), (8000, "vllm"))
@@ -35,15 +36,22 @@ async def choose(
     *,
     known_ports: tuple[tuple[int, str], ...] = _KNOWN_PORTS,
 ) -> Choice:
-    """Decide by precedence: flags and file, Reef's own variables, provider keys, a local server, the embedded
-    model. `why` is one line for people.
+    """Decide by precedence: flags and file, a kept model that they name, Reef's own variables, provider keys,
+    a local server, the embedded model. `why` is one line for people.
 
     Raises:
         ConfigError: an upstream leads back to a Reef, or its address is none.
+        NotFound: nobody is found who could be asked for the model that the settings name.
     """
-    choice = _configured(settings) or _named(environ) or _keys(environ)
+    model = settings.reef.model
+    choice = _configured(settings) or _kept(settings) or _named(environ) or _keys(environ)
     if choice is None:
         found = await _local(known_ports, environ.get("REEF_UPSTREAM_MODEL"))
+        if found is None and model is not None:
+            raise NotFound(
+                f"there is no model `{model}`, and no upstream is configured or found",
+                hint="`reef models` lists what is here, `reef models add` adds one; or: --upstream URL",
+            )
         choice = found or Choice((), None, True, "the embedded model: no upstream is configured or found")
     for upstream in choice.upstreams:
         await _refuse_reef(upstream, settings, environ)
@@ -57,6 +65,24 @@ def _configured(settings: Settings) -> Choice | None:
     names = [f"`{upstream.name}` ({upstream.base_url})" for upstream in settings.upstream]
     names += [f"the model {path}"] if path else []
     return Choice(settings.upstream, path, False, f"as configured: {', '.join(names)}")
+
+
+def _kept(settings: Settings) -> Choice | None:
+    """The model that `reef models` has under the name that the settings give; where they name an engine, what
+    that is to serve."""
+    name, engine = settings.reef.model, settings.engine
+    if name is None:
+        asked = "kind" in engine.model_fields_set
+        return Choice((), None, True, f"the embedded model: {engine.kind} is asked for") if asked else None
+    if engine.kind == "vllm":
+        return Choice((), Path(name), False, f"the model {name}, which vllm knows")
+    if (server := find_server(name)) is not None:
+        upstream = UpstreamSection(name=server.server, base_url=server.base_url, model=server.model)
+        why = f"the model {name}: {server.model} of {server.server} at {server.base_url}"
+        return Choice((upstream,), None, False, why)
+    if file_of(name) is None and name not in KNOWN:
+        return None
+    return Choice((), Path(name), False, f"the model {name}, of those that are here")
 
 
 def _named(environ: Mapping[str, str]) -> Choice | None:

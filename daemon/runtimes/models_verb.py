@@ -1,72 +1,101 @@
-"""The verb `python -m daemon models list|add NAME`."""
+"""The verb `python -m daemon models list|add|remove`."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import orjson
 
-from daemon.runtimes.fetch import Progress, fetch
-from daemon.runtimes.models import KNOWN, KnownModel, listing, path_of
+from daemon.runtimes.keeping import Progress
+from daemon.runtimes.models import KNOWN, file_of, listing, remove
+from daemon.runtimes.models_add import add
 
 
 def main(words: Sequence[str]) -> int:
-    """`models list|add NAME [--json]`: data on stdout, talk and progress on stderr.
+    """`models list|add SOURCE|remove NAME [--json]`: data on stdout, talk and progress on stderr.
 
     Raises:
-        NotFound, Unavailable: as `fetch`.
+        ReefError: as `add` and `remove`.
     """
-    parser = argparse.ArgumentParser(prog="python -m daemon models", allow_abbrev=False)
-    verbs = parser.add_subparsers(dest="verb", required=True)
-    for verb in ("list", "add"):
-        verbs.add_parser(verb).add_argument("--json", action="store_true")
-    verbs.choices["add"].add_argument("name")
-    asked = parser.parse_args(words)
-    if asked.verb == "add":
-        path = str(_add(asked.name))
-        row = next(row for row in listing() if row["path"] == path)
-        print(orjson.dumps(row).decode() if asked.json else path)  # noqa: T201 - the command's answer
-    elif asked.json:
-        print(orjson.dumps({"models": listing()}).decode())  # noqa: T201
+    asked = _parser().parse_args(words)
+    if asked.verb == "list":
+        _list(asked.json)
+    elif asked.verb == "remove":
+        file = str(remove(asked.name))
+        _say(orjson.dumps({"name": asked.name, "removed": file}).decode() if asked.json else file)
     else:
-        for row in listing():
-            here = row["path"] or f"not here; reef models add {row['name']} ({row['megabytes']} MB)"
-            print(f"{row['name']:<12} {row['about']}\n{'':<12} {here}")  # noqa: T201
+        name = _add(asked)
+        row = next(row for row in listing() if row["name"] == name)
+        _say(orjson.dumps(row).decode() if asked.json else row["path"] or row["url"])
+        _talk(f"to serve it: reef up --model {name}")
     return 0
 
 
-def _add(name: str) -> Path:
-    """Fetch a model and say what happens meanwhile."""
-    model, there = KNOWN.get(name), path_of(name).is_file()
-    if model is None or there:
-        path = fetch(name)
-        _talk(f"{name} is here already, its checksum is right")
-        return path
-    _talk(f"fetching {name} ({model.megabytes} MB, {model.licence}): {model.about}")
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m daemon models", allow_abbrev=False)
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    for verb in ("list", "add", "remove"):
+        verbs.add_parser(verb).add_argument("--json", action="store_true")
+    verbs.choices["remove"].add_argument("name")
+    adding = verbs.choices["add"]
+    adding.add_argument("source")
+    for option in ("--name", "--sha256", "--url"):
+        adding.add_argument(option)
+    return parser
+
+
+def _list(as_json: bool) -> None:
+    rows = listing()
+    if as_json:
+        _say(orjson.dumps({"models": rows}).decode())
+        return
+    for row in rows:
+        here = row["path"] or row["url"] or f"not here; reef models add {row['name']} ({row['megabytes']} MB)"
+        _say(f"{row['name']:<12} {row['about']}\n{'':<12} {here}")
+
+
+def _add(asked: argparse.Namespace) -> str:
+    """Add a model and say what happens meanwhile."""
+    options = {"name": asked.name, "sha256": asked.sha256, "url": asked.url}
+    if (known := KNOWN.get(asked.source)) is not None and file_of(known.name) is None:
+        _talk(f"fetching {known.name} ({known.megabytes} MB, {known.licence}): {known.about}")
+    drawing = sys.stderr.isatty()
+    before = set(_kept())
     try:
-        path = fetch(name, _progress(model))
+        name = add(asked.source, **options, on_progress=_progress(known.megabytes if known else None))
     finally:
-        if sys.stderr.isatty():
-            _talk("")
-    _talk(f"{name} is here, its checksum is right")
-    return path
+        if drawing:
+            print("\r", end="", file=sys.stderr, flush=True)  # noqa: T201
+    how = "is here" if name not in before else "is here already"
+    _talk(f"{name} {how}, its checksum is right" if known or asked.sha256 else f"{name} {how}")
+    return name
 
 
-def _progress(model: KnownModel) -> Progress:
-    """One line that is written over on a terminal; elsewhere a line every tenth."""
+def _kept() -> list[str]:
+    return [row["name"] for row in listing() if row["here"]]
+
+
+def _progress(whole: int | None) -> Progress:
+    """One line that is written over on a terminal; elsewhere a line every tenth, or every 100 MB where nobody
+    knows how many there are."""
     told = 0
 
     def tell(megabytes: float) -> None:
         nonlocal told
-        percent = min(100, round(100 * megabytes / model.megabytes))
+        percent = None if whole is None else min(100, round(100 * megabytes / whole))
+        line = f"{megabytes:.0f} MB" if percent is None else f"{percent:3d} %"
+        done = int(megabytes) // 10 if percent is None else percent
         if sys.stderr.isatty():
-            print(f"\r{percent:3d} %", end="", file=sys.stderr, flush=True)  # noqa: T201
-        elif percent >= told + 10:
-            told = percent
-            _talk(f"{percent:3d} %")
+            print(f"\r{line}", end="", file=sys.stderr, flush=True)  # noqa: T201
+        elif done >= told + 10:
+            told = done
+            _talk(line)
 
     return tell
+
+
+def _say(line: str) -> None:
+    print(line)  # noqa: T201 - the command's answer
 
 
 def _talk(line: str) -> None:

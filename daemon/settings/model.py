@@ -60,6 +60,8 @@ class UpstreamSection(Section):
 
     name: str
     base_url: str
+    kind: Literal["http", "vllm"] = "http"
+    """`vllm`: a `vllm serve` that somebody else started."""
     model: str | None = None
     api_key_env: str | None = None
     api_key_file: Path | None = None
@@ -92,9 +94,14 @@ class UpstreamSection(Section):
 class EngineSection(Section):
     """`[engine]`: how a local model is served."""
 
+    kind: Literal["xllamacpp", "llama-cpp-python", "vllm"] = "xllamacpp"
     context: int = Field(8192, ge=256)
     parallel: int = Field(4, ge=1)
     threads: int | None = Field(None, ge=1)
+    idle_unload_s: float | None = Field(None, gt=0)
+    """Seconds without a request after which the model leaves the memory."""
+    args: tuple[str, ...] = ()
+    """Further words for `vllm serve`."""
 
 
 class ScenarioSection(Section):

@@ -30,6 +30,7 @@ class Flags:
     model: str | None = None
     upstream_key_env: str | None = None
     no_auth: bool = False
+    engine: str | None = None
 
 
 def parse_overrides(words: Sequence[str]) -> tuple[Override, ...]:
@@ -69,6 +70,8 @@ def from_flags(flags: Flags, data: Data) -> tuple[Override, ...]:
     found: list[Override] = []
     if flags.port is not None:
         found.append(Override(("reef", "port"), flags.port, "--port"))
+    if flags.engine is not None:
+        found.append(Override(("engine", "kind"), flags.engine, "--engine"))
     if flags.no_auth:
         found.append(Override(("reef", "auth"), False, "--no-auth"))
     of_upstream = (

@@ -9,6 +9,7 @@ from reef_cli.daemon_words import (
     CONTEXT,
     Api,
     Config,
+    Engine,
     KeyEnv,
     Model,
     NoAuth,
@@ -32,8 +33,9 @@ def serve(
     model: Model = None,
     key_env: KeyEnv = None,
     no_auth: NoAuth = False,
+    engine: Engine = None,
 ) -> None:
     """Run the daemon in the foreground until Ctrl-C. Any setting can be given as --section.key VALUE."""
-    words = daemon_words(config, port, upstream, api, model, key_env, no_auth, context.args)
+    words = daemon_words(config, port, upstream, api, model, key_env, no_auth, engine, context.args)
     sys.stdout.flush()
     os.execv(SERVE[0], [*SERVE, *words])  # noqa: S606 - becoming the daemon is the point

@@ -13,6 +13,7 @@ from reef_cli.daemon_words import (
     CONTEXT,
     Api,
     Config,
+    Engine,
     KeyEnv,
     Model,
     NoAuth,
@@ -39,6 +40,7 @@ def up(
     model: Model = None,
     key_env: KeyEnv = None,
     no_auth: NoAuth = False,
+    engine: Engine = None,
     as_json: JsonFlag = False,
 ) -> None:
     """Start the daemon in the background and return when it serves.
@@ -47,7 +49,7 @@ def up(
     with the daemon up, when the upstream does not answer or refuses its key.
     """
     home = homes.find_home()
-    words = daemon_words(config, port, upstream, api, model, key_env, no_auth, context.args)
+    words = daemon_words(config, port, upstream, api, model, key_env, no_auth, engine, context.args)
     running = homes.read_daemon(home)
     if running is None:
         try:

@@ -31,10 +31,14 @@ def ready(daemon: Daemon) -> None:
     wait_for(lambda: engine_state(daemon) == "ready" or None, "the engine")
 
 
-def child_of(daemon: Daemon) -> int:
+def children_of(daemon: Daemon) -> list[int]:
     assert daemon.process is not None
     mine = descendants_of(daemon.process.pid)
-    return next(pid for pid in with_words("engine.child") if pid in mine)
+    return [pid for pid in with_words("engine.child") if pid in mine]
+
+
+def child_of(daemon: Daemon) -> int:
+    return children_of(daemon)[0]
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +81,7 @@ def test_the_openai_sdk(daemon: Daemon) -> None:
         answer = client.responses.create(model="tiny", input="hello", max_output_tokens=4)
         assert answer.output[0].type == "message"
         events = list(client.responses.create(model="tiny", input="hello", max_output_tokens=4, stream=True))
-        assert events[-1].type == "response.completed"
+        assert events[-1].type == "response.incomplete", "it was cut off at four tokens"
         receipt = events[-1].model_extra["reef"]["agent_record_id"]
         assert record(daemon, receipt) == ("complete", "responses", "engine", True)
 
@@ -104,9 +108,10 @@ def test_an_overlong_prompt_is_the_sdks_usual_error(daemon: Daemon) -> None:
     ):
         client.chat.completions.create(model="tiny", messages=long)
     assert caught.value.code == "context_length_exceeded"
+    assert "reef models add" in caught.value.message
     with (
         anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN, max_retries=0) as client,
-        pytest.raises(anthropic.BadRequestError, match="prompt is too long"),
+        pytest.raises(anthropic.BadRequestError, match=r"prompt is too long.*reef models add"),
     ):
         client.messages.create(model="tiny", messages=long, max_tokens=4)
 
@@ -147,6 +152,34 @@ def test_a_crash_costs_one_child_and_a_killed_daemon_leaves_none(tmp_path: Path)
         second = child_of(daemon)
         daemon.kill()
         wait_for(lambda: not is_running(second) or None, "the end of the child", seconds=5)
+
+
+def test_an_idle_model_leaves_the_memory_and_comes_back(tmp_path: Path) -> None:
+    words = ("--reef.model_path", str(tiny_model()), "--engine.idle_unload_s", "0.3")
+    with running(tmp_path, *words) as daemon:
+        ready(daemon)
+        assert post(daemon, "/v1/messages").status_code == 200
+        wait_for(lambda: not children_of(daemon) or None, "the unloading")
+        assert engine_state(daemon) == "ready"
+        asleep = post(daemon, "/v1/messages")
+        assert asleep.status_code == 503
+        assert int(asleep.headers["retry-after"]) >= 1
+        # The SDK's own retries are all that a client needs.
+        with anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN, max_retries=5) as client:
+            client.messages.create(model="tiny", messages=MESSAGES, max_tokens=2)
+
+
+def test_the_other_engine(tmp_path: Path) -> None:
+    pytest.importorskip("llama_cpp", reason="the engine llama-cpp-python is not installed")
+    with running(tmp_path, "--engine", "llama-cpp-python", "--reef.model_path", str(tiny_model())) as daemon:
+        ready(daemon)
+        for path in ("/v1/chat/completions", "/v1/messages"):
+            assert post(daemon, path).status_code == 200
+
+
+def test_an_engine_that_is_not_there_stops_the_start(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="llamacpp"):
+        Daemon(tmp_path, "--engine", "xlamacpp", "--reef.model_path", str(tiny_model())).start()
 
 
 def test_a_missing_model_stops_the_start_with_a_remedy(tmp_path: Path) -> None:

@@ -1,52 +1,64 @@
 """The child process: `python -m daemon.runtimes.engine.child`.
 
-Reads one JSON line on stdin (`model_path, name, context, parallel, threads`), takes its key from
-`REEF_ENGINE_KEY`, answers one JSON line (`{"url", "boot"}` or `{"error"}`) on stdout, and ends when
+Reads one JSON line on stdin (`engine, model_path, name, context, parallel, threads, args`), takes its key
+from `REEF_ENGINE_KEY`, answers one JSON line (`{"url", "boot"}` or `{"error"}`) on stdout, and ends when
 stdin closes: a daemon that was killed leaves no orphan.
 """
 
 import json
 import os
+import signal
 import sys
+import threading
 import time
-from typing import Any, NoReturn
+from collections.abc import Callable
+from importlib import import_module
+from typing import NoReturn, Protocol
 
 KEY_VARIABLE = "REEF_ENGINE_KEY"
+
+SERVERS = {
+    "xllamacpp": "daemon.runtimes.engine.serve_xllamacpp",
+    "llama-cpp-python": "daemon.runtimes.engine.serve_llama_cpp",
+    "vllm": "daemon.runtimes.engine.serve_vllm",
+}
+
+
+class Server(Protocol):
+    """What a module of `SERVERS` has as `Server(config)`. It is made before anything is loaded."""
+
+    def serve(self, key: str) -> str:
+        """Load the model and open a port on loopback; returns its address once it answers."""
+
+    def end(self) -> None:
+        """End what would outlive this process. Called at any time, from another thread, more than once."""
 
 
 def main() -> NoReturn:
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # the engine's own chatter goes to the log
-    config = json.loads(sys.stdin.readline())
+    config = json.loads(sys.stdin.buffer.readline())
     started = time.monotonic()
     try:
-        server = serve(config, os.environ.pop(KEY_VARIABLE))
+        server: Server = import_module(SERVERS[config["engine"]]).Server(config)
+        threading.Thread(target=_end_with_stdin, args=(server.end,), daemon=True).start()
+        url = server.serve(os.environ.pop(KEY_VARIABLE))
     except Exception as error:
         print(json.dumps({"error": str(error) or repr(error)}), file=answer, flush=True)
         os._exit(1)
     boot = round(time.monotonic() - started, 3)
-    print(json.dumps({"url": server.listening_address, "boot": boot}), file=answer, flush=True)
+    print(json.dumps({"url": url, "boot": boot}), file=answer, flush=True)
+    while True:
+        signal.pause()
+
+
+def _end_with_stdin(end: Callable[[], None]) -> None:
+    """No destructor runs: it would wait for requests nobody listens to. What the server started goes too."""
     sys.stdin.buffer.read()
-    os._exit(0)  # no destructor: it would wait for requests nobody listens to
-
-
-def serve(config: dict[str, Any], key: str) -> Any:
-    """Load the model and open the port. The returned server must stay referenced."""
-    import xllamacpp
-
-    params = xllamacpp.CommonParams()
-    params.model.path = config["model_path"]
-    params.model_alias = {config["name"]}
-    params.n_ctx = config["context"]
-    params.n_parallel = config["parallel"]
-    params.kv_unified = True  # slots share the whole context instead of a part each
-    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = config["threads"]
-    params.cache_ram_mib = 0
-    params.warmup = False
-    params.verbosity = 1
-    params.api_keys = [key]
-    params.ui = False
-    return xllamacpp.Server(params)
+    end()
+    if os.getpgrp() == os.getpid():
+        os.killpg(os.getpid(), signal.SIGKILL)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -29,21 +29,27 @@ LOG_TAIL_BYTES = 2000
 
 @dataclass(frozen=True, slots=True)
 class EngineConfig:
-    """What one child serves. `context` is in tokens, shared by `parallel` requests at once."""
+    """What one child serves, and `engine` (see `kinds.KINDS`) with what. `context` is in tokens, shared by
+    `parallel` requests at once; None: as much as the engine gives. `args` are further words for an engine
+    that is a program."""
 
     name: str
     model_path: Path
-    context: int = 8192
+    context: int | None = 8192
     parallel: int = 4
     threads: int | None = None
+    engine: str = "xllamacpp"
+    args: tuple[str, ...] = ()
 
     def line(self) -> bytes:
         config = {
+            "engine": self.engine,
             "name": self.name,
             "model_path": str(self.model_path),
             "context": self.context,
             "parallel": self.parallel,
             "threads": self.threads or max(1, len(os.sched_getaffinity(0))),
+            "args": self.args,
         }
         return orjson.dumps(config) + b"\n"
 
@@ -77,21 +83,20 @@ class EngineProcess:
             self._keeper = asyncio.create_task(self._keep(), name=f"engine {self.config.name}")
 
     async def stop(self) -> None:
-        """Close the child's stdin, which ends it; kill it if that takes too long."""
+        """Close the child's stdin, which ends it; kill it if that takes too long. It can be started again."""
         if self._keeper is not None:
             self._keeper.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._keeper
+            await asyncio.gather(self._keeper, return_exceptions=True)  # who waits here may be cancelled too
+            self._keeper = None
         child = self._child
         if child is None or child.returncode is not None:
             return
         assert child.stdin is not None
         child.stdin.close()
-        try:
+        with suppress(TimeoutError):
             await asyncio.wait_for(child.wait(), STOP_S)
-        except TimeoutError:
-            child.kill()
-            await child.wait()
+        _kill_group(child.pid)
+        await child.wait()
 
     async def _keep(self) -> None:
         delay = FIRST_DELAY_S
@@ -124,6 +129,7 @@ class EngineProcess:
                 log.info("engine %s serves at %s after %s s", self.config.name, answer["url"], answer["boot"])
                 self._on_ready(answer["url"], key)
             code = await child.wait()
+            _kill_group(child.pid)  # what it started itself
         if problem := answer.get("error"):
             return f"it could not load {self.config.model_path}: {problem} {self._tail()}".strip()
         if code < 0:  # nobody asked the engine, so its log has nothing to say about it
@@ -149,6 +155,12 @@ class EngineProcess:
             if said := [line for line in lines if line]:
                 return f"({said[-1][:200]})"
         return ""
+
+
+def _kill_group(pid: int) -> None:
+    """End a child, which leads a group, and all that is in the group."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 def _signal(number: int) -> str:

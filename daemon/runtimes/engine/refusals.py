@@ -1,11 +1,19 @@
-"""What an engine refuses, said in the dialect that was asked: llama.cpp has one shape for all of them."""
+"""What an engine refuses, said in the dialect that was asked: llama.cpp and vLLM have one shape for all."""
 
+import re
 from collections.abc import AsyncIterator
 
 from daemon.wire.codec import codec_for
 from daemon.wire.values import load_object, mapping, string
 from reef.errors import Invalid, ReefError
 from reef.runtime import Dialect, ProviderResponse
+
+TOO_LONG_HINT = (
+    "shorten the conversation, raise `context` under [engine], or serve a model with a longer window: "
+    "reef models add"
+)
+_VLLM_TOO_LONG = re.compile(r"maximum context length is (\d+) tokens?.*?(\d+) (?:input )?tokens", re.DOTALL)
+"""vLLM says it in a sentence whose first number is the window's size."""
 
 
 class PromptTooLong(Invalid):
@@ -27,9 +35,14 @@ def _error(said: bytes) -> ReefError:
     if told.get("type") == "exceed_context_size_error":
         return PromptTooLong(
             f"prompt is too long: {told.get('n_prompt_tokens')} tokens > {told.get('n_ctx')} maximum",
-            hint="shorten the conversation, or raise `context` under [engine]",
+            hint=TOO_LONG_HINT,
         )
-    return Invalid(string(told.get("message")) or said[:300].decode(errors="replace") or "the engine refused")
+    message = string(told.get("message")) or ""
+    if found := _VLLM_TOO_LONG.search(message):
+        return PromptTooLong(
+            f"prompt is too long: {found[2]} tokens > {found[1]} maximum", hint=TOO_LONG_HINT
+        )
+    return Invalid(message or said[:300].decode(errors="replace") or "the engine refused")
 
 
 async def _once(body: bytes) -> AsyncIterator[bytes]:

@@ -1,92 +1,125 @@
 """`Engine`: a `Runtime` that answers with a model on this machine."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
-from hashlib import sha256
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import AsyncIterator, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from daemon.runtimes.engine.opening import well_opened
+from daemon.runtimes.engine.idle import Idleness
+from daemon.runtimes.engine.kinds import KINDS
 from daemon.runtimes.engine.process import EngineConfig, EngineProcess
 from daemon.runtimes.engine.refusals import restated
+from daemon.runtimes.engine.shaping import shaping
+from daemon.runtimes.keeping import file_sha256
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.errors import Unavailable, Unsupported, UpstreamFailed
-from reef.runtime import Dialect, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
+from reef.errors import Loading, Unavailable, UpstreamFailed
+from reef.runtime import Dialect, ProviderRequest, ProviderResponse, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
 LOADING_RETRY_S = 1
 DOWN_RETRY_S = 5
 
 
+@dataclass(slots=True)
+class _Lent(ProviderResponse):
+    """An answer that is under way; `over` is called once, when it is closed."""
+
+    inner: ProviderResponse
+    over: Callable[[], None] | None
+
+    async def close(self) -> None:
+        await self.inner.close()
+        if self.over is not None:
+            self.over()
+            self.over = None
+
+
 class Engine:
-    """Serves one GGUF file. While its child loads, requests are refused with `Unavailable`.
+    """Serves one model. While its child loads, requests are refused with `Unavailable`. With `idle_unload_s`
+    the child is stopped after so many seconds without a request, and the next request starts it again.
 
     Raises:
-        Unsupported: no local engine is installed.
+        Unsupported: the engine is not installed.
     """
 
-    kind: RuntimeKind = "engine"
-
-    def __init__(self, config: EngineConfig, logs: Path) -> None:
+    def __init__(self, config: EngineConfig, logs: Path, *, idle_unload_s: float | None = None) -> None:
         self.name = "engine"
         self.model: str | None = config.name
         self._config = config
-        self._version = engine_version()
+        self._engine = KINDS[config.engine]
+        self.kind = self._engine.runtime
+        self._version = self._engine.version()
         self._sending: HttpUpstream | None = None
         self._retiring: set[asyncio.Task[None]] = set()
         self._why_down = ""
         self._digest: str | None = None
-        self._process = EngineProcess(
-            config, logs / f"engine-{config.name}.log", on_ready=self._ready, on_down=self._down
-        )
+        self._idleness = Idleness(idle_unload_s) if idle_unload_s is not None else None
+        self._wanted = asyncio.Event()
+        self._unloading: asyncio.Task[None] | None = None
+        log_file = logs / f"engine-{config.name.replace('/', '-')}.log"
+        self._process = EngineProcess(config, log_file, on_ready=self._ready, on_down=self._down)
 
     def speaks(self, dialect: Dialect) -> bool:
         return True
 
     def state(self) -> RuntimeState:
+        name, kind, model, path = self.name, self.kind, self.model, str(self._config.model_path)
         if self._sending is not None:
-            return RuntimeState(self.name, self.kind, "ready", self.model, self._sending.base_url)
-        return RuntimeState(
-            self.name,
-            self.kind,
-            "down" if self._why_down else "loading",
-            self.model,
-            str(self._config.model_path),
-            self._why_down,
-        )
+            return RuntimeState(name, kind, "ready", model, self._sending.base_url)
+        if self._asleep:
+            return RuntimeState(
+                name, kind, "ready", model, path, "idle and unloaded; a request loads it again"
+            )
+        return RuntimeState(name, kind, "down" if self._why_down else "loading", model, path, self._why_down)
 
     async def start(self) -> None:
-        self._process.start()
-        self._digest = await asyncio.to_thread(file_sha256, self._config.model_path)
+        self._wanted.set()
+        if self._idleness is None:
+            self._process.start()
+        elif self._unloading is None:
+            self._unloading = asyncio.create_task(self._live_by_demand(self._idleness))
+        if self._engine.runtime == "engine":
+            self._digest = await asyncio.to_thread(file_sha256, self._config.model_path)
 
     async def send(self, request: ProviderRequest) -> ProviderResponse:
         if self._sending is None:
-            if self._why_down:
-                raise Unavailable(
-                    f"the model {self.model} is down: {self._why_down}",
-                    hint="see `reef logs`; it is started again by itself",
-                    retry_after_s=DOWN_RETRY_S,
-                )
-            raise Unavailable(
-                f"the model {self.model} is loading", hint="try again", retry_after_s=LOADING_RETRY_S
-            )
+            raise self._not_now()
+        shape = shaping(request, self._engine)
+        if self._idleness is not None:
+            self._idleness.enter()
+        over = self._idleness.leave if self._idleness is not None else None
         try:
-            response = await self._sending.send(request)
+            inner = await self._sending.send(shape.request if shape else request)
+            response = _Lent(inner.status, inner.headers, self._whole(inner.body), inner, over)
         except UpstreamFailed as error:
+            if over is not None:
+                over()
             if error.sent:
                 raise self._broke_off() from error
-            raise Unavailable(
-                f"the engine of {self.model} is restarting", hint="try again", retry_after_s=LOADING_RETRY_S
-            ) from error
-        response.body = self._whole(response.body)
-        if request.dialect is None:
-            return response
-        if response.status >= 400:
-            return await restated(response, request.dialect)
-        if request.stream:
-            response.body = well_opened(response.body, request, self.model, self._sending.send)
-        return response
+            raise self._not_now("is restarting") from error
+        except BaseException:
+            if over is not None:
+                over()
+            raise
+        try:
+            if response.status >= 400 and request.dialect is not None:
+                return await restated(response, request.dialect)
+            return await shape.shaped(response) if shape else response
+        except BaseException:
+            await response.close()
+            raise
+
+    def _not_now(self, what: str = "is loading") -> Unavailable:
+        """Why there is no answer now, and when to come back. What sleeps wakes up."""
+        if self._why_down and what == "is loading":
+            return Unavailable(
+                f"the model {self.model} is down: {self._why_down}",
+                hint="see `reef logs`; it is started again by itself",
+                retry_after_s=DOWN_RETRY_S,
+            )
+        self._wanted.set()
+        return Loading(f"the model {self.model} {what}", hint="try again", retry_after_s=LOADING_RETRY_S)
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:
@@ -109,6 +142,9 @@ class Engine:
         return f"{self._digest}:{self._version}:{self._config.context}" if self._digest else None
 
     async def close(self) -> None:
+        if self._unloading is not None:
+            self._unloading.cancel()
+            await asyncio.gather(self._unloading, return_exceptions=True)
         await self._process.stop()
         self._retire()
         await asyncio.gather(*self._retiring)
@@ -118,10 +154,28 @@ class Engine:
         """The child's process id."""
         return self._process.pid
 
+    @property
+    def _asleep(self) -> bool:
+        return self._unloading is not None and not self._wanted.is_set()
+
+    async def _live_by_demand(self, idleness: Idleness) -> None:
+        while True:
+            await self._wanted.wait()
+            idleness.begin()
+            self._process.start()
+            await idleness.over()
+            if self._sending is None:
+                continue  # it loads, or is down: whoever waits for it comes back
+            self._wanted.clear()
+            self._retire()
+            await self._process.stop()
+
     def _ready(self, url: str, key: str) -> None:
         section = UpstreamSection(name=self.name, base_url=url, model=self.model, api_key_env=_KEY)
         self._sending = HttpUpstream(section, {_KEY: key}, reuse=False)  # llama.cpp hangs up after a stream
         self._why_down = ""
+        if self._idleness is not None:
+            self._idleness.begin()
 
     def _down(self, why: str) -> None:
         self._retire()
@@ -134,21 +188,3 @@ class Engine:
             self._retiring.add(task)
             task.add_done_callback(self._retiring.discard)
         self._sending = None
-
-
-def engine_version() -> str:
-    try:
-        return f"xllamacpp {version('xllamacpp')}"
-    except PackageNotFoundError:
-        raise Unsupported(
-            "serving a local model needs the engine, which is not installed",
-            hint="pip install 'reefd[local]', or name an upstream: reef up --upstream URL",
-        ) from None
-
-
-def file_sha256(path: Path) -> str:
-    digest = sha256()
-    with path.open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()

@@ -61,6 +61,11 @@ def bridged_to(dialect: Dialect, speaks: Callable[[Dialect], bool]) -> Dialect |
     return next((other for other in _ORDER[dialect] if speaks(other)), None)
 
 
+def neutral_request(dialect: Dialect, payload: Json) -> Request:
+    """What a request asks. Raises `Invalid` where it leans on what only its own provider could know."""
+    return _TO_REQUEST[dialect](payload)
+
+
 class Crossing:
     """Belongs to one exchange. The same payload, receipt and bytes give the same answer again: a record needs
     to keep nothing but what was received.

@@ -12,7 +12,7 @@ from daemon.growth.caller import Caller
 from daemon.growth.estimate import CallSize, call_size
 from daemon.growth.purse import OutOfMoney, Purse
 from daemon.serving.own import Completed
-from reef.errors import TimedOut, UpstreamFailed
+from reef.errors import Loading, TimedOut, UpstreamFailed
 from reef.feedback import Usage
 from reef.recipe import Budget
 from reef.runtime import Price
@@ -153,6 +153,18 @@ def test_a_failed_call_costs_what_it_may_have_cost(
     assert cost(home)["calls"] == 1
     assert cost(home)["money"] == pytest.approx(charged)
     assert mine.left == pytest.approx(0.25 - charged)
+
+
+def test_a_call_waits_while_the_model_is_loaded(home: House) -> None:
+    """An idle engine is started by the first call of a step, which must not be the step's end."""
+    told = [Loading("the model is loading", retry_after_s=0), Loading("still", retry_after_s=0)]
+
+    async def answer() -> Completed:
+        return await fail(told.pop() if told else UpstreamFailed("it was asked", status=503))
+
+    with pytest.raises(UpstreamFailed, match="it was asked"):
+        asyncio.run(Caller(Exchange(answer)).ask(purse(home), MESSAGES))  # type: ignore[arg-type]
+    assert cost(home)["calls"] == 1
 
 
 @pytest.mark.parametrize(("sends", "charged"), [(True, MOST), (False, 0.0)])

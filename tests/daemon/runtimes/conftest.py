@@ -1,0 +1,28 @@
+"""One engine of each kind that is installed."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from daemon.runtimes.engine.process import EngineConfig
+from daemon.runtimes.engine.runtime import Engine
+from tests.daemon.runtimes.engines import CONTEXT, ENGINES, Make
+from tests.tiny_gguf import tiny_model
+
+_MODULES = {"llama-cpp-python": "llama_cpp"}
+
+
+@pytest.fixture(params=ENGINES)
+def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
+    kind: str = request.param
+    if find_spec(_MODULES.get(kind, kind)) is None:
+        pytest.skip(f"the engine {kind} is not installed")
+
+    def made(path: Path | None = None, *, context: int = CONTEXT, idle: float | None = None) -> Engine:
+        config = EngineConfig(
+            "tiny", path or tiny_model(), context=context, parallel=2, threads=1, engine=kind
+        )
+        return Engine(config, tmp_path / "logs", idle_unload_s=idle)
+
+    return made

@@ -1,0 +1,174 @@
+"""The engine contract, second part: an answer has the shape that was asked for, whatever the model is like.
+
+The tiny model says random bytes for as long as it may. What it says in shape is the grammar's doing.
+"""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from daemon.wire.codec import codec_for
+from reef.errors import Invalid
+from reef.runtime import DIALECTS, Dialect, Parsed
+from tests.daemon.runtimes.engines import Make, request_of, said, started
+
+CITY = {
+    "type": "object",
+    "properties": {
+        "city": {"enum": ["Paris", "Rome"]},
+        "days": {"enum": [1, 2, 3]},
+    },
+    "required": ["city", "days"],
+    "additionalProperties": False,
+}
+PLACE = {  # refers to a part of itself, as generated schemas do
+    "type": "object",
+    "properties": {"place": {"$ref": "#/$defs/Place"}},
+    "required": ["place"],
+    "additionalProperties": False,
+    "$defs": {"Place": {"enum": ["north", "south"]}},
+}
+BOUND = 200
+"""Tokens that the longest answer in shape is sure to fit in."""
+
+
+def check(arguments: Any, name: str = "weather") -> None:
+    if name == "weather":
+        assert set(arguments) == {"city", "days"}
+        assert arguments["city"] in ("Paris", "Rome")
+        assert arguments["days"] in (1, 2, 3)
+    else:
+        assert arguments in ({"place": "north"}, {"place": "south"})
+
+
+def with_format(dialect: Dialect) -> dict[str, Any]:
+    named = {"name": "city", "schema": CITY}
+    if dialect == "chat":
+        return {"max_tokens": BOUND, "response_format": {"type": "json_schema", "json_schema": named}}
+    if dialect == "messages":
+        return {"max_tokens": BOUND, "output_config": {"format": {"type": "json_schema", "schema": CITY}}}
+    return {"max_output_tokens": BOUND, "text": {"format": {"type": "json_schema", **named}}}
+
+
+def with_tools(dialect: Dialect, choice: str) -> dict[str, Any]:
+    """Two tools; `choice` is `required`, `auto` or the name of one."""
+    tools = [("weather", CITY), ("move", PLACE)]
+    if dialect == "messages":
+        word = {"required": {"type": "any"}, "auto": {"type": "auto"}}
+        chosen: Any = word.get(choice, {"type": "tool", "name": choice})
+        offered = [{"name": name, "description": name, "input_schema": schema} for name, schema in tools]
+        return {"max_tokens": BOUND, "tools": offered, "tool_choice": chosen}
+    functions = [{"name": name, "description": name, "parameters": schema} for name, schema in tools]
+    if dialect == "chat":
+        chosen = (
+            choice if choice in ("required", "auto") else {"type": "function", "function": {"name": choice}}
+        )
+        offered = [{"type": "function", "function": function} for function in functions]
+        return {"max_tokens": BOUND, "tools": offered, "tool_choice": chosen}
+    chosen = choice if choice in ("required", "auto") else {"type": "function", "name": choice}
+    offered = [{"type": "function", **function} for function in functions]
+    return {"max_output_tokens": BOUND, "tools": offered, "tool_choice": chosen}
+
+
+def calls_of(dialect: Dialect, response: Any) -> list[tuple[str, Any]]:
+    """The calls of an answer, names and arguments."""
+    if dialect == "chat":
+        found = response["choices"][0]["message"].get("tool_calls") or []
+        return [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in found]
+    if dialect == "messages":
+        return [(one["name"], one["input"]) for one in response["content"] if one["type"] == "tool_use"]
+    found = [one for one in response["output"] if one["type"] == "function_call"]
+    return [(one["name"], json.loads(one["arguments"])) for one in found]
+
+
+def asked(make: Make, dialect: Dialect, *, stream: bool, **more: Any) -> Parsed:
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            return await said(engine, request_of(dialect, stream=stream, **more))
+
+    status, body = asyncio.run(scene())
+    assert status == 200, body
+    parsed = codec_for(dialect).parse(body, stream=stream)
+    assert parsed.response is not None, body
+    return parsed
+
+
+both = pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
+every = pytest.mark.parametrize("dialect", DIALECTS)
+
+
+@both
+@every
+def test_a_schema_holds(make: Make, dialect: Dialect, stream: bool) -> None:
+    check(json.loads(asked(make, dialect, stream=stream, **with_format(dialect)).text))
+
+
+@both
+@every
+def test_a_named_tool_is_called(make: Make, dialect: Dialect, stream: bool) -> None:
+    parsed = asked(make, dialect, stream=stream, **with_tools(dialect, "move"))
+    ((name, arguments),) = calls_of(dialect, parsed.response)
+    assert name == "move"
+    check(arguments, name)
+    assert parsed.aliases
+
+
+@both
+@every
+def test_some_tool_is_called(make: Make, dialect: Dialect, stream: bool) -> None:
+    parsed = asked(make, dialect, stream=stream, **with_tools(dialect, "required"))
+    ((name, arguments),) = calls_of(dialect, parsed.response)
+    check(arguments, name)
+    assert parsed.finish == {"chat": "tool_calls", "messages": "tool_use", "responses": "completed"}[dialect]
+
+
+def test_a_conversation_with_earlier_calls_goes_on(make: Make) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "move", "arguments": '{"place": "north"}'}}
+    messages = [
+        {"role": "system", "content": "Be brief."},
+        {"role": "user", "content": "Go north."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": "done"},
+    ]
+    parsed = asked(make, "chat", stream=False, messages=messages, **with_tools("chat", "required"))
+    ((name, arguments),) = calls_of("chat", parsed.response)
+    check(arguments, name)
+
+
+def test_a_call_that_is_cut_off_is_no_call(make: Make) -> None:
+    parsed = asked(make, "chat", stream=False, **with_tools("chat", "required") | {"max_tokens": 3})
+    assert calls_of("chat", parsed.response) == []
+    assert parsed.finish == "length"
+
+
+def test_a_choice_of_a_tool_that_is_not_there_is_refused(make: Make) -> None:
+    async def scene() -> None:
+        async with started(make()) as engine:
+            with pytest.raises(Invalid, match="`fly`, which is none of the tools"):
+                await engine.send(request_of("chat", **with_tools("chat", "fly")))
+
+    asyncio.run(scene())
+
+
+def test_a_schema_that_no_grammar_can_hold_is_a_refusal(make: Make) -> None:
+    named = {"name": "x", "schema": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}
+
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            wanted = {"type": "json_schema", "json_schema": named}
+            return await said(engine, request_of("chat", response_format=wanted))
+
+    status, body = asyncio.run(scene())
+    assert status == 400, body
+    assert json.loads(body)["error"]["message"]
+
+
+@every
+def test_tools_that_may_be_called(make: Make, dialect: Dialect) -> None:
+    """The random model answers, or calls one: llama-cpp-python by Reef's grammar, xllamacpp by its own."""
+    parsed = asked(make, dialect, stream=False, **with_tools(dialect, "auto"))
+    for name, arguments in calls_of(dialect, parsed.response):
+        check(arguments, name)
+    assert parsed.output_tokens
