@@ -51,7 +51,9 @@ class Sdk:
 
 @dataclass(frozen=True)
 class JavaScript(Sdk):
-    """Run by a driver of its own, `drivers/PACKAGE.mjs`."""
+    """Run by a driver of its own, `drivers/PACKAGE.mjs`. `store`: what the AI SDK is told to say."""
+
+    store: bool = True
 
     def fetch(self) -> None:
         node()
@@ -64,7 +66,7 @@ class JavaScript(Sdk):
             (place.folder / driver.name).write_text(driver.read_text())
         (place.folder / "node_modules").symlink_to(installed(self.package) / "node_modules")
         told = {"v1": place.v1, "token": place.token, "model": place.model, "task": TASK}
-        told |= {"dialect": self.dialect, "stream": self.stream}
+        told |= {"dialect": self.dialect, "stream": self.stream, "store": self.store}
         program = str(place.folder / f"{self.package}.mjs")
         return run([str(node() / "node"), program, json.dumps(told)], work, place.folder, {})
 

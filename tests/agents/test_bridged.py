@@ -12,8 +12,9 @@ import pytest
 from tests.agents.coding import AGENTS, RUN_S, Agent
 from tests.agents.install import INSTALL_S
 from tests.agents.play import DONE, FILES, TASK, Scenario
+from tests.agents.sdks import JavaScript
 from tests.agents.table import cells, word
-from tests.agents.trial import Trial, fetched, tried
+from tests.agents.trial import Client, Trial, fetched, tried
 from tests.e2e.running import Daemon
 from tests.stub_provider import StubProvider, ToolCall
 
@@ -38,7 +39,7 @@ def kinds(record: dict[str, Any]) -> list[str]:
     return [part["type"] for part in response.get("content") or response.get("output")]
 
 
-def check(trial: Trial, agent: Agent, stub: StubProvider) -> None:
+def check(trial: Trial, agent: Client, stub: StubProvider) -> None:
     """The work is done, over the bridge, and the records tell it in the client's dialect."""
     assert trial.said.ok, trial.said.text
     assert DONE in trial.said.text, trial.said.text
@@ -89,3 +90,17 @@ def test_codex_writes_with_its_free_form_tool(
     trial = tried(agent, "tool", bridging, chat_only, tmp_path, model="gpt-5.5", write=patch)
     check(trial, agent, chat_only)
     assert kinds(trial.records[0]) == ["message", "custom_tool_call"]
+
+
+@pytest.mark.parametrize("stream", [True, False], ids=["streamed", "buffered"])
+def test_the_ai_sdk_when_nothing_is_to_be_stored(
+    stream: bool, bridging: Daemon, chat_only: StubProvider, tmp_path: Path
+) -> None:
+    """By default it refers to items of earlier answers, which only OpenAI's own server keeps."""
+    storing = JavaScript("ai-sdk storing", "ai-sdk", "responses", stream)
+    fetched(storing)
+    refused = tried(storing, "tool", bridging, chat_only, tmp_path / "storing")
+    assert not refused.said.ok
+    assert "item_reference" in refused.said.text
+    sdk = JavaScript("ai-sdk responses", "ai-sdk", "responses", stream, store=False)
+    check(tried(sdk, "tool", bridging, chat_only, tmp_path / "work"), sdk, chat_only)

@@ -12,7 +12,9 @@ const model = {
   responses: () => createOpenAI(place).responses(run.model),
 }[run.dialect]();
 const write_file = tool({ description: about, inputSchema: jsonSchema(parameters), execute: write });
-const task = { model, prompt: run.task, tools: { write_file }, stopWhen: stepCountIs(5) };
+const providerOptions = run.dialect === "responses" ? { openai: { store: run.store } } : {};
+const tools = { write_file };
+const task = { model, prompt: run.task, tools, providerOptions, stopWhen: stepCountIs(5) };
 
 await finish(async () => {
   if (!run.stream) return (await generateText(task)).text;
