@@ -14,7 +14,7 @@ import contextlib
 import json
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -124,7 +124,7 @@ class StubProvider:
     """Serves in a thread of its own while its `with` block lasts.
 
     Attributes:
-        answer: called with each `Asked`; what it returns is said.
+        answer: called with each `Asked`; what it returns is said (a dialect's may be awaited).
         asked: every request so far.
         api: the dialects it speaks; it knows no path of the others.
         models: what `GET /v1/models` lists.
@@ -134,7 +134,9 @@ class StubProvider:
     """
 
     def __init__(self, answer: Callable[[Asked], Answer] | None = None, *, port: int = 0) -> None:
-        self.answer = answer or (lambda asked: f"echo: {asked.user}")
+        self.answer: Callable[[Asked], Answer | Awaitable[Answer]] = answer or (
+            lambda asked: f"echo: {asked.user}"
+        )
         self.asked: list[Asked] = []
         self.api: tuple[str, ...] = tuple(_DIALECTS.values())
         self.models = ["stub-model"]
@@ -223,7 +225,8 @@ class StubProvider:
         number = len(self.asked)
         try:
             await asyncio.sleep(self.delay_s)
-            answer = self.answer(asked)
+            found = self.answer(asked)
+            answer = await found if isinstance(found, Awaitable) else found
             if isinstance(answer, Raw):
                 return await self._stream(request, list(answer.chunks), answer)
             if isinstance(answer, Fault) and answer.after is None:

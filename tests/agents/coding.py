@@ -26,6 +26,11 @@ class Agent:
     session: bool = True
     """Whether it says in a header which session a request belongs to."""
 
+    @property
+    def titles(self) -> bool:
+        """Whether it asks for a title beside its first turn."""
+        return False
+
     def fetch(self) -> None:
         """Install it.
 
@@ -66,7 +71,7 @@ class Pi(Agent):
         base = place.root if self.api == "anthropic-messages" else place.v1
         model = {"id": place.model, "contextWindow": 32768, "maxTokens": 4096}
         provider = {"baseUrl": base, "api": self.api, "apiKey": "$REEF_KEY", "models": [model]}
-        settings = {"retry": {"baseDelayMs": 200}}
+        settings = {"retry": {"baseDelayMs": 200}, "compaction": {"keepRecentTokens": 1}}
         (home / "models.json").write_text(json.dumps({"providers": {"reef": provider}}))
         (home / "settings.json").write_text(json.dumps(settings))
         environ = {"PI_CODING_AGENT_DIR": str(home), "PI_OFFLINE": "1"}
@@ -99,7 +104,8 @@ class Codex(Agent):
 
     def _command(self, place: Place, home: Path) -> tuple[list[str], dict[str, str]]:
         provider = {"name": "reef", "base_url": place.v1, "env_key": "REEF_KEY", "wire_api": "responses"}
-        lines = [f'model = "{place.model}"', 'model_provider = "reef"', 'approval_policy = "never"']
+        lines = ["model_auto_compact_token_limit = 20000"]
+        lines += [f'model = "{place.model}"', 'model_provider = "reef"', 'approval_policy = "never"']
         lines += ['sandbox_mode = "danger-full-access"', "[model_providers.reef]"]
         lines += [f"{key} = {json.dumps(value)}" for key, value in provider.items()]
         (home / "config.toml").write_text("\n".join(lines) + "\n")
@@ -109,6 +115,10 @@ class Codex(Agent):
 
 @dataclass(frozen=True)
 class OpenCode(Agent):
+    @property
+    def titles(self) -> bool:
+        return True
+
     def write(self, path: str, text: str, call: str) -> ToolCall:
         return ToolCall("write", {"filePath": path, "content": text}, call)
 

@@ -33,7 +33,7 @@ class Sdk:
     dialect: Dialect
     stream: bool
 
-    session = False
+    session = titles = False
 
     def fetch(self) -> None:
         """Install it, where it is not one of this Python's.

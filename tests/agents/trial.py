@@ -19,7 +19,8 @@ Client = Agent | Sdk
 
 @dataclass(frozen=True)
 class Trial:
-    """`files` are those in its working folder; `records` in the order in which they began, with payloads."""
+    """`files` are those in its working folder; `records`, with payloads, in the order in which they
+    began; titles, which agents ask for beside their first turn, come first."""
 
     said: Said
     files: dict[str, str]
@@ -60,7 +61,7 @@ def tried(
         return (write or client.write)(str(work / path), text, call)
 
     stub.asked.clear()
-    stub.answer = Play(scenario, writing, agent=isinstance(client, Agent))
+    stub.answer = Play(scenario, writing, agent=isinstance(client, Agent), titles=client.titles)
     before = len(_all(daemon))
     said = client.run(place)
     files = {path.name: path.read_text() for path in work.iterdir()}
@@ -69,7 +70,8 @@ def tried(
         rows = _all(daemon)[before:]
         return rows if len(rows) >= len(stub.asked) else None
 
-    rows = sorted(wait_for(stored, "the records"), key=lambda row: str(row["created_at"]))
+    rows = wait_for(stored, "the records")
+    rows.sort(key=lambda row: (row["kind"] != "title", row["created_at"]))
     assert len(rows) == len(stub.asked), said.text
     assert {(row["scenario"], row["run"]) for row in rows} == {(name, run)}
     whole = [daemon.get(f"/reef/records/{row['agent_record_id']}") for row in rows]
