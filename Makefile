@@ -9,11 +9,12 @@ find_python = for v in 3.13 3.12 3.11; do \
 	  p=python$$v; command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; assert sys.version_info[:2] == tuple(map(int, "'$$v'".split(".")))' >/dev/null 2>&1 && { echo $$p; exit 0; }; \
 	done; exit 1
 
-.PHONY: help setup demo test test-slow lint format recording pictures bench clean
+.PHONY: help setup demo test test-slow test-agents lint format recording pictures bench clean
 help:
 	@echo "make setup   a virtual environment in .venv with everything Reef needs"
 	@echo "make demo    the whole loop on an embedded model, about three minutes"
 	@echo "make test    the tests      make test-slow   the ones that take minutes"
+	@echo "make test-agents   coding agents and SDKs of the npm registry, as they are, through the daemon"
 	@echo "make recording, make pictures   what reef tui --demo replays; the pictures in the documents"
 	@echo "make lint    ruff, mypy, import-linter        make bench   benchmarks, as ratios"
 
@@ -34,10 +35,13 @@ demo: $(STAMP)
 	$(BIN)/reef demo
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow'
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m 'not slow and not agents'
 
 test-slow: $(STAMP)
-	$(BIN)/python -m pytest -m slow
+	$(BIN)/python -m pytest -m 'slow and not agents'
+
+test-agents: $(STAMP)
+	$(BIN)/python -m pytest tests/agents -n 2 -m agents
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -22,6 +22,8 @@ class Reply:
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
     thinking: str = ""
+    prompt_tokens: int | None = None
+    """What it says that the prompt had; by default its words are counted."""
 
 
 def sse(data: Any, event: str = "") -> bytes:
@@ -39,7 +41,7 @@ def _count(text: str) -> int:
 
 
 def buffered(dialect: str, reply: Reply, model: str, number: int, prompt: str) -> Json:
-    tokens = (_count(prompt), _count(reply.text))
+    tokens = (reply.prompt_tokens or _count(prompt), _count(reply.text))
     if dialect == "messages":
         return _message(reply, model, number, tokens)
     if dialect == "responses":

@@ -14,7 +14,7 @@ import contextlib
 import json
 import random
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,8 +34,8 @@ _DIALECTS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """An error status, or with `after` a stream that breaks off after so many events (with `clean` it just
-    ends there; with `event` that error event comes last)."""
+    """An error status, or with `after` a stream of `reply` that breaks off after so many events (with `clean`
+    it just ends there; with `event` that error event comes last)."""
 
     status: int = 500
     message: str = "the stub was told to fail"
@@ -43,6 +43,7 @@ class Fault:
     after: int | None = None
     clean: bool = False
     event: bytes = b""
+    reply: Reply = Reply("a b c d e f")
 
 
 @dataclass(frozen=True)
@@ -84,6 +85,26 @@ class Asked:
         return [turn for turn in self._all() if turn[0] not in ("system", "developer")]
 
     @property
+    def tools(self) -> list[str]:
+        """The names of the tools it offers."""
+        listed = self.payload.get("tools") or []
+        return [(tool.get("function") or tool).get("name", tool.get("type", "")) for tool in listed]
+
+    @property
+    def results(self) -> list[str]:
+        """The texts of the tools' results that it brings."""
+        found = []
+        for item in self.payload.get("messages", self.payload.get("input")) or []:
+            content = item.get("content")
+            if item.get("role") == "tool":
+                found.append(_text(content))
+            elif str(item.get("type", "")).endswith("_call_output"):
+                found.append(_text(item.get("output")))
+            elif isinstance(content, list):
+                found += [_text(part.get("content")) for part in content if part.get("type") == "tool_result"]
+        return found
+
+    @property
     def user(self) -> str:
         """The text of the last user message."""
         return next((text for role, text in reversed(self._all()) if role == "user"), "")
@@ -103,7 +124,7 @@ class StubProvider:
     """Serves in a thread of its own while its `with` block lasts.
 
     Attributes:
-        answer: called with each `Asked`; what it returns is said.
+        answer: called with each `Asked`; what it returns is said (a dialect's may be awaited).
         asked: every request so far.
         api: the dialects it speaks; it knows no path of the others.
         models: what `GET /v1/models` lists.
@@ -113,7 +134,9 @@ class StubProvider:
     """
 
     def __init__(self, answer: Callable[[Asked], Answer] | None = None, *, port: int = 0) -> None:
-        self.answer = answer or (lambda asked: f"echo: {asked.user}")
+        self.answer: Callable[[Asked], Answer | Awaitable[Answer]] = answer or (
+            lambda asked: f"echo: {asked.user}"
+        )
         self.asked: list[Asked] = []
         self.api: tuple[str, ...] = tuple(_DIALECTS.values())
         self.models = ["stub-model"]
@@ -202,17 +225,17 @@ class StubProvider:
         number = len(self.asked)
         try:
             await asyncio.sleep(self.delay_s)
-            answer = self.answer(asked)
+            found = self.answer(asked)
+            answer = await found if isinstance(found, Awaitable) else found
             if isinstance(answer, Raw):
                 return await self._stream(request, list(answer.chunks), answer)
             if isinstance(answer, Fault) and answer.after is None:
                 error = stub_dialects.error(asked.dialect, answer.status, answer.message)
                 return web.json_response(error, status=answer.status, headers=answer.headers)
-            reply = (
-                answer
-                if isinstance(answer, Reply)
-                else Reply(answer if isinstance(answer, str) else "a b c d e f")
-            )
+            if isinstance(answer, Fault):
+                reply = answer.reply
+            else:
+                reply = Reply(answer) if isinstance(answer, str) else answer
             model = asked.payload.get("model") or self.models[0]
             said = (asked.dialect, reply, model, number, f"{asked.system} {asked.user}")
             if not asked.stream:
