@@ -16,8 +16,8 @@ from reef.ids import now, rfc3339
 
 
 @dataclass(slots=True)
-class Ledger:
-    """The book of one step."""
+class Chronicle:
+    """The rows of one step."""
 
     rooms: Rooms
     scenario: Scenario
