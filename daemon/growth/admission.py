@@ -1,4 +1,7 @@
-"""Whether a step may run: its estimate against what is left of today's limit, and waiting for a person."""
+"""Whether a step may run: its estimate against what is left of today's limit, else it waits for a person.
+
+The day's money is `budget.py`, how large calls are `estimate.py`, the money of each call `purse.py`.
+"""
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -27,7 +30,7 @@ async def open_purse(chronicle: Chronicle, ground: Ground, row: RowMapping) -> P
     """
     limit = chronicle.rooms.limits.usd_per_day
     price = ground.runtime.price if ground.runtime else None
-    purse = Purse(chronicle.rooms.store, chronicle.scenario.name, chronicle.step, price, limit)
+    purse = Purse(chronicle.rooms.store, chronicle.lease, chronicle.step, price, limit)
     expected = Estimate.of(await _calls(chronicle, ground, row), price)
     notes = load(row["notes"], [])
     if expected.calls and not any(note.startswith(EXPECTED) for note in notes):
@@ -46,36 +49,37 @@ async def open_purse(chronicle: Chronicle, ground: Ground, row: RowMapping) -> P
     fine, purse.left, purse.free = await chronicle.rooms.store.write(work)
     if fine:
         return purse
-    await _wait(chronicle, expected)
+    await _wait(chronicle, expected.usd or 0.0)
     return None
 
 
-async def wait_for_money(chronicle: Chronicle, ground: Ground) -> None:
-    """Stop a step that ran out of money where it is; a person may let it go on for what it still needs."""
+async def wait_for_money(chronicle: Chronicle, ground: Ground, next_call: float) -> None:
+    """Stop a step that ran out of money where it is; a person may let it go on for what it still needs: its
+    `next_call` (US dollars) at least."""
     row = await chronicle.row()
     price = ground.runtime.price if ground.runtime else None
-    await _wait(chronicle, Estimate.of(await _calls(chronicle, ground, row), price))
+    expected = Estimate.of(await _calls(chronicle, ground, row), price)
+    await _wait(chronicle, max(expected.usd or 0.0, next_call))
 
 
-async def _wait(chronicle: Chronicle, expected: Estimate) -> None:
-    """What it needs is allowed already: it counts as soon as the step is open again."""
-    usd, limit = expected.usd or 0.0, chronicle.rooms.limits.usd_per_day
+async def _wait(chronicle: Chronicle, usd: float) -> None:
+    """What it needs is allowed in the commit that lets it wait: it counts as soon as a person opens the step
+    again, and never before."""
+    limit = chronicle.rooms.limits.usd_per_day
     name, step = chronicle.scenario.name, chronicle.step
 
-    def work(connection: Connection) -> tuple[float, float]:
+    def allow(connection: Connection) -> str:
         spent = budget.spent_by(connection, name, step)
-        free = budget.free_today(connection, limit) + max(budget.left_of(connection, name, step), 0.0)
+        left = budget.free_today(connection, limit) + max(budget.left_of(connection, name, step), 0.0)
         budget.allow(connection, name, step, usd)
-        return spent, max(free, 0.0)
+        return (
+            f"it may cost {dollars(usd)} {'more' if spent else ''}".strip()
+            + f" and {dollars(max(left, 0.0))} of today's {dollars(limit)} is left"
+            + (f" (it has spent {dollars(spent)})" if spent else "")
+            + f"; `reef step {step} -s {name} --run` {'lets it go on' if spent else 'runs it'}"
+        )
 
-    spent, free = await chronicle.rooms.store.write(work)
-    sentence = (
-        f"it may cost {dollars(usd)} {'more' if spent else ''}".strip()
-        + f" and {dollars(free)} of today's {dollars(limit)} is left"
-        + (f" (it has spent {dollars(spent)})" if spent else "")
-        + f"; `reef step {step} -s {name} --run` {'lets it go on' if spent else 'runs it'}"
-    )
-    await chronicle.save("waiting", waits_for="money", decision=sentence)
+    await chronicle.wait_for_money(allow)
 
 
 async def _calls(chronicle: Chronicle, ground: Ground, row: RowMapping) -> list[CallSize]:

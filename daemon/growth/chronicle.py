@@ -1,12 +1,13 @@
 """Writing down what a step has come to: its own row and its row in the release history, in one commit."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping
 
 from daemon.growth import budget, steps
-from daemon.growth.lease import Lease
+from daemon.growth.lease import Lease, prove
 from daemon.growth.rooms import Rooms
 from daemon.releases import catalog
 from daemon.serving.scenarios import Scenario
@@ -53,6 +54,11 @@ class Chronicle:
             current=False,
             pending=True,
         )
+
+    async def wait_for_money(self, allow: Callable[[Connection], str]) -> None:
+        """Leave it to a person whether the step may cost more. `allow` keeps that much for it, in the same
+        commit, and says why."""
+        await self._write("waiting", {"waits_for": "money"}, decide=allow)
 
     async def finish(
         self, outcome: str, sentence: str, *, error: ReefError | None = None, **values: Any
@@ -116,8 +122,12 @@ class Chronicle:
         *,
         outcome: tuple[str, dict[str, Any]] | None = None,
         carries_on: tuple[str, ...] = (),
+        decide: Callable[[Connection], str] | None = None,
     ) -> RowMapping:
         def work(connection: Connection) -> RowMapping:
+            if decide is not None:
+                prove(connection, self.lease)
+                values["decision"] = decide(connection)
             steps.save(connection, self.lease, self.step, state=state, **values)
             row = steps.get(connection, self.scenario.name, self.step)
             if outcome is not None and catalog.row_at(connection, row["scenario"], row["step"]) is None:

@@ -24,7 +24,8 @@ from reef.tree import HarnessTree
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """`runtime` answers the step's calls, asked for `model`; both None where none is needed."""
+    """`runtime` answers the step's calls, asked for `model` by its name there: routed once, so that the price
+    is that of who is asked. Both are None where none is needed."""
 
     recipe: Recipe
     tasks: Sequence[Task]
@@ -56,10 +57,11 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
     seed = int.from_bytes(blake2b(f"{scenario.name}:{row['step']}".encode(), digest_size=8).digest())
     copies = gate.temperature == 0
     plan = load_policy(gate).plan(tasks, seed=seed, copies=copies)
-    model = scenario.section.model or _most_seen(batch)
     runtime: Runtime | None = None
+    model: str | None = None
     try:
-        runtime, _ = rooms.router.own(model, scenario.section.upstream)
+        wanted = scenario.section.model or _most_seen(batch)
+        runtime, model = rooms.router.own(wanted, scenario.section.upstream)
     except Unsupported:
         if plan.looks or recipe.needs_model():
             raise
@@ -71,7 +73,7 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
         plan=plan,
         seed=seed,
         copies=copies,
-        model=model or (runtime.model if runtime else None),
+        model=model,
         runtime=runtime,
         stops=stops,
     )

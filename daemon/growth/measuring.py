@@ -37,6 +37,7 @@ async def measure(chronicle: Chronicle, ground: Ground, row: RowMapping, purse: 
             purse,
             await _sides(rooms, row),
             ground.model,
+            runtime=ground.runtime,
             temperature=gate.temperature,
             max_tokens=gate.max_tokens,
         ),

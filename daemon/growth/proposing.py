@@ -71,6 +71,7 @@ async def _context(chronicle: Chronicle, ground: Ground, row: RowMapping, purse:
     powers = Powers(
         caller=rooms.caller,
         purse=purse,
+        runtime=ground.runtime,
         model=ground.model,
         episode_slots=rooms.episode_slots,
         check=lambda mutations: check(ground.tree, mutations, kinds_allowed=kinds, leak_texts=leak_texts),

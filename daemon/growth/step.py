@@ -90,8 +90,8 @@ class StepRun:
         ground = await survey(self.rooms, self.scenario, row, self._stops)
         try:
             decision = await self._work_out(row, ground)
-        except OutOfMoney:
-            await wait_for_money(self._chronicle, ground)
+        except OutOfMoney as error:
+            await wait_for_money(self._chronicle, ground, error.usd)
             return
         if decision is not None:
             await self._decide(decision)
