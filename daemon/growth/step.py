@@ -3,6 +3,7 @@
 Proposing is `proposing.py`, the gate `measuring.py`, the money `admission.py`; here is which comes when.
 """
 
+import asyncio
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -10,10 +11,10 @@ from typing import Any
 
 from sqlalchemy import RowMapping
 
-from daemon.evaluation.comparison import Stopped
+from daemon.evaluation.comparison import Stopped, being_cancelled
 from daemon.evaluation.scores import Decision
 from daemon.growth.admission import open_purse, wait_for_money
-from daemon.growth.chronicle import Chronicle
+from daemon.growth.chronicle import CANCELLED, Chronicle
 from daemon.growth.ground import Ground, survey
 from daemon.growth.lease import Lease, LostLease
 from daemon.growth.measuring import measure
@@ -53,38 +54,39 @@ class StepRun:
                 raise
             except Conflict as error:
                 await self._chronicle.start_over(error)
-            except Stopped:
-                if self._is_cancelled():
-                    self.rooms.cancelled.discard((self.scenario.name, self.step))
-                    await self._chronicle.finish("skip", "cancelled by a person")
-                return
-            except ReefError as error:
-                if (await self._chronicle.row())["state"] == "committing" and isinstance(error, Unavailable):
-                    raise  # it is decided: the worker tries again until it is published
-                await self._chronicle.finish(
-                    "error", f"it could not be finished: {error.message}", error=error
-                )
-                return
             except Exception as error:
-                log.exception("step %s of %s failed", self.step, self.scenario.name)
-                bug = ReefError(f"{type(error).__name__}: {error}", hint="see `reef logs`")
-                await self._chronicle.finish(
-                    "error", "it failed on a bug, of Reef or of a plug-in", error=bug
-                )
+                await self._end_after(error)
                 return
         await self._chronicle.finish("error", "the served release kept changing while this step ran")
 
-    def _is_cancelled(self) -> bool:
-        return (self.scenario.name, self.step) in self.rooms.cancelled
+    async def _end_after(self, error: Exception) -> None:
+        """Write down why it went no further; what broke because this task is being cancelled is no reason."""
+        if being_cancelled():
+            raise asyncio.CancelledError from error
+        row = await self._chronicle.row()
+        if row["state"] == "committing" and isinstance(error, Unavailable):
+            raise error  # it is decided: the worker tries again until it is published
+        if row["cancel_asked"] and row["state"] != "committing":
+            await self._chronicle.finish("skip", CANCELLED)
+        elif isinstance(error, Stopped):
+            return
+        elif isinstance(error, ReefError):
+            await self._chronicle.finish("error", f"it could not be finished: {error.message}", error=error)
+        else:
+            log.error("step %s of %s failed", self.step, self.scenario.name, exc_info=error)
+            bug = ReefError(f"{type(error).__name__}: {error}", hint="see `reef logs`")
+            await self._chronicle.finish("error", "it failed on a bug, of Reef or of a plug-in", error=bug)
 
     def _stops(self) -> bool:
-        return self.stopping() or self._is_cancelled()
+        return self.stopping() or (self.scenario.name, self.step) in self.rooms.cancelled
 
     async def _go_on(self) -> None:
         row = await self._chronicle.row()
         if row["state"] == "committing":
             await self._commit(row)
             return
+        if row["cancel_asked"]:  # before a restart, or while nothing grew
+            self.rooms.cancelled.add((self.scenario.name, self.step))
         if self._stops():
             raise Stopped("the step was cancelled")
         ground = await survey(self.rooms, self.scenario, row, self._stops)
