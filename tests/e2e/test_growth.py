@@ -110,6 +110,7 @@ def test_tasks_that_changed_while_a_step_waited_are_measured_anew(tmp_path: Path
         _, receipt = daemon.ask(PROMPT, scenario="ready-1")
         hold(stub, "part ", after=6)
         daemon.report(receipt, score=0, feedback=SENTENCE)
+        daemon.step("ready-1", 1, until=("evaluating",))
         ran = wait_for(
             lambda: found if len(found := daemon.get("/reef/steps/ready-1/1")["episodes"]) >= 4 else None,
             "some episodes",
