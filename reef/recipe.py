@@ -4,7 +4,7 @@ A recipe comes by entry point (`reef.recipes`) or as `module:Class` in the confi
 `reef` only; what it needs of the daemon it is handed as a `StepContext`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol
 
@@ -134,6 +134,10 @@ class Recipe:
     def proposers(self) -> tuple[str, ...]:
         """The parts that can each bring a candidate; one that was not selected hands its batch on."""
         return ()
+
+    def proposers_left(self, tried: Collection[str]) -> tuple[str, ...]:
+        """Those that may still bring something from a batch that `tried` had; none: nobody gets it again."""
+        return tuple(name for name in self.proposers() if name not in tried)
 
     def needs_model(self) -> bool:
         """Whether `propose` may call a model (then a step has a price before it runs)."""

@@ -4,7 +4,7 @@ The bytes of a provider pass through untouched, so a runtime deals in bytes; wha
 `daemon.wire`'s business.
 """
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
@@ -30,7 +30,10 @@ class ProviderRequest:
     attempts: list[str] = field(default_factory=list, compare=False)
     """Filled in by who sends it: how each try before the last ended."""
     on_sent: Callable[[], None] | None = field(default=None, compare=False)
-    """Called by who sends it as soon as its head has left: from then on it may cost money."""
+    """Called by who sends it as soon as its head has left, for each try: from then on it may cost money."""
+    on_again: Callable[[bool], Awaitable[None]] | None = field(default=None, compare=False)
+    """Awaited by who sends it before another try, with whether the one before may have cost money: it left,
+    and was not answered with an error. What it raises ends the request."""
 
 
 @dataclass(slots=True)

@@ -32,6 +32,7 @@ COMMANDS: dict[str, Command] = {
     "records": Command("records:app", "The traffic that passed through."),
     "explain": Command("explain:app", "The story of one receipt."),
     "report": Command("report:app", "Give feedback on receipts."),
+    "train": Command("train:app", "Ask for a change in plain words."),
     "pending": Command("pending:app", "What waits: for feedback, for a batch, for a review."),
     "steps": Command("steps:app", "What growing did."),
     "step": Command("step:app", "One step: batch, proposal, episodes, decision, cost."),

@@ -29,6 +29,12 @@ class Stopped(ReefError):
     """The comparison goes no further for now; what had finished is in the log."""
 
 
+def being_cancelled() -> bool:
+    """Whether the running task was told to end: what fails from then on is nothing to report or to repeat."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
 class EpisodeRunner(Protocol):
     """Runs one episode."""
 
@@ -129,14 +135,23 @@ class _Work:
         pairs = _pairs(self._plan.looks[look - 1], self._plan.repeats)
         self._random.shuffle(pairs)
         self._progress()
-        try:
-            async with asyncio.TaskGroup() as group:
-                for task, repeat in pairs:
-                    for side in self._random.sample(SIDES, 2):
-                        if (task.id, side, repeat) not in self.done:
-                            group.create_task(self._episode(task, side, repeat))
+        missing = [
+            (task, side, repeat)
+            for task, repeat in pairs
+            for side in self._random.sample(SIDES, 2)
+            if (task.id, side, repeat) not in self.done
+        ]
+        try:  # in a task of its own: a group cancels the task it is in when one of its own fails
+            await asyncio.create_task(self._all(missing))
         except BaseExceptionGroup as errors:
+            if being_cancelled():  # what broke on the way out is no result
+                raise asyncio.CancelledError from errors
             raise _first(errors) from None
+
+    async def _all(self, missing: Sequence[tuple[Task, Side, int]]) -> None:
+        async with asyncio.TaskGroup() as group:
+            for task, side, repeat in missing:
+                group.create_task(self._episode(task, side, repeat))
 
     async def _episode(self, task: Task, side: Side, repeat: int) -> None:
         async with self._limit:
@@ -152,6 +167,8 @@ class _Work:
                 except Stopped:
                     raise
                 except ReefError as error:
+                    if being_cancelled():
+                        raise asyncio.CancelledError from error
                     if attempt == len(RETRY_AFTER_S):
                         await self._log.failed(task, side, repeat, error)
                         raise

@@ -18,6 +18,7 @@ from daemon.serving.served import Served
 from reef.errors import Invalid, Refused
 from reef.feedback import BatchUnit, Message
 from reef.recipe import Budget, Completion, PastStep
+from reef.runtime import Runtime
 from reef.tasks import Split, Task, TaskScore
 from reef.tree import HarnessTree, Mutation
 
@@ -28,6 +29,7 @@ class Powers:
 
     caller: Caller
     purse: Purse
+    runtime: Runtime | None
     model: str | None
     episode_slots: asyncio.Semaphore
     check: Callable[[Sequence[Mutation]], Sequence[Refused]]
@@ -80,6 +82,7 @@ class Context:
             answer, _ = await powers.caller.ask(
                 powers.purse,
                 messages,
+                runtime=powers.runtime,
                 model=powers.model,
                 schema=schema,
                 max_tokens=max_tokens,
@@ -95,6 +98,7 @@ class Context:
             powers.purse,
             {"candidate": Served(self.scenario, "", "", chat_prefix(tree))},
             powers.model,
+            runtime=powers.runtime,
             temperature=0.0,
         )
         scores = []

@@ -18,6 +18,7 @@ from daemon.store.store import Store
 from reef.errors import ReefError
 from reef.feedback import Usage
 from reef.ids import now, rfc3339
+from reef.runtime import Runtime
 from reef.tasks import Episode, Side, Task
 
 _KEY = ("scenario", "step", "task", "side", "repeat")
@@ -39,6 +40,7 @@ class ChatEpisodes:
     model: str | None
     temperature: float
     max_tokens: int = 512
+    runtime: Runtime | None = None
 
     async def run(self, task: Task, side: Side, repeat: int) -> Episode:
         """Raises `UpstreamFailed`, `TimedOut` or `Unavailable` when it could not run, and `OutOfMoney`."""
@@ -47,6 +49,7 @@ class ChatEpisodes:
             self.purse,
             task.messages,
             served=self.served[side],
+            runtime=self.runtime,
             model=self.model,
             max_tokens=task.max_tokens or self.max_tokens,
             temperature=self.temperature,

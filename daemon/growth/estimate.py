@@ -1,7 +1,13 @@
-"""How large the calls of a step can be, read off the texts that it will send. Upper guesses all."""
+"""How large the calls of a step can be, read off the texts that it will send, before anything is asked.
+
+There are two numbers. What a step is expected to take, and shown to take, goes by three bytes to a token:
+ordinary text of any script has more, so it is an upper guess. What a call holds while it runs goes by one
+byte to a token, which is a bound: digits, base64 and emoji have fewer than three, no tokenizer makes more
+tokens than there are bytes. With the bound in the estimate too, a small daily limit would let nothing run.
+"""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -14,8 +20,9 @@ from reef.runtime import Billed, Price
 from reef.tasks import Side
 
 BYTES_PER_TOKEN = 3
-"""Tokenizers take more bytes per token, of any script."""
+"""Of ordinary text, at least."""
 MESSAGE_TOKENS = 8
+"""What stands around a message, at most."""
 PROPOSER_CALLS = 3
 """Model calls of a proposer that asks one: an answer and two tries at mending it."""
 PROPOSER_OUTPUT_TOKENS = 2048
@@ -25,18 +32,35 @@ INSTRUCTION_TOKENS = 2000
 
 @dataclass(frozen=True, slots=True)
 class CallSize:
-    """The most tokens that one call can take."""
+    """One call: bytes of text, tokens that come on top of them, and the most tokens of an answer."""
 
-    input_tokens: int
+    text_bytes: int
+    extra_tokens: int
     output_tokens: int
 
+    @property
+    def input_tokens(self) -> int:
+        """As many as are expected, guessed high."""
+        return -(-self.text_bytes // BYTES_PER_TOKEN) + self.extra_tokens
+
+    @property
+    def most_input_tokens(self) -> int:
+        """As many as it can be."""
+        return self.text_bytes + self.extra_tokens
+
     def usd(self, price: Price) -> float:
+        """US dollars that it is expected to cost, guessed high."""
         return price.cost(Billed(self.input_tokens, self.output_tokens))
+
+    def most_usd(self, price: Price) -> float:
+        """US dollars that it can cost: what it holds while it runs."""
+        return price.cost(Billed(self.most_input_tokens, self.output_tokens))
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """The most that calls are expected to take. `usd` is None where no price is known."""
+    """The most that calls are expected to take. `usd` is None where no price is known; with it the last call
+    too can hold the most that it can cost."""
 
     calls: int
     tokens: int
@@ -45,7 +69,14 @@ class Estimate:
     @classmethod
     def of(cls, sizes: Collection[CallSize], price: Price | None) -> "Estimate":
         tokens = sum(size.input_tokens + size.output_tokens for size in sizes)
-        return cls(len(sizes), tokens, None if price is None else sum(size.usd(price) for size in sizes))
+        if price is None:
+            return cls(len(sizes), tokens, None)
+        usd = sum(size.usd(price) for size in sizes)
+        return cls(
+            len(sizes),
+            tokens,
+            usd + max((size.most_usd(price) - size.usd(price) for size in sizes), default=0.0),
+        )
 
     def sentence(self) -> str:
         money = "no known price" if self.usd is None else f"at most about {dollars(self.usd)}"
@@ -61,7 +92,8 @@ def call_size(
 ) -> CallSize:
     """One call with these messages, and what stands in front of them."""
     texts = len(orjson.dumps(list(messages))) + (len(orjson.dumps(schema)) if schema else 0)
-    return CallSize(_tokens(texts, len(messages)) + prefix_tokens(prefix), max_tokens)
+    in_front, turns = _prefix(prefix)
+    return CallSize(texts + in_front, MESSAGE_TOKENS * (len(messages) + turns), max_tokens)
 
 
 def gate_calls(
@@ -69,20 +101,18 @@ def gate_calls(
 ) -> Iterator[CallSize]:
     """The episodes of a gate that have not finished. A side without a prefix is not made yet: it is the
     current one, grown by as much as a candidate always may."""
-    current = prefix_tokens(prefixes["current"])
-    in_front: dict[Side, int] = {
-        "current": current,
-        "candidate": prefix_tokens(prefixes["candidate"])
-        if "candidate" in prefixes
-        else current + COST_ALLOWANCE_TOKENS,
-    }
+    grown = 0 if "candidate" in prefixes else COST_ALLOWANCE_TOKENS
+    sides: tuple[tuple[Side, Prefix | None, int], ...] = (
+        ("current", prefixes["current"], 0),
+        ("candidate", prefixes.get("candidate", prefixes["current"]), grown),
+    )
     for unit in plan.units():
         for task in unit.tasks:
-            size = call_size(task.messages, max_tokens=task.max_tokens or max_tokens)
-            for side, tokens in in_front.items():
+            for side, prefix, more in sides:
+                size = call_size(task.messages, max_tokens=task.max_tokens or max_tokens, prefix=prefix)
                 for repeat in range(plan.repeats):
                     if (task.id, side, repeat) not in done:
-                        yield CallSize(size.input_tokens + tokens, size.output_tokens)
+                        yield replace(size, extra_tokens=size.extra_tokens + more)
 
 
 def proposer_calls(batch: Sequence[BatchUnit], prefix: Prefix) -> Iterator[CallSize]:
@@ -93,22 +123,20 @@ def proposer_calls(batch: Sequence[BatchUnit], prefix: Prefix) -> Iterator[CallS
         for exchange in unit.exchanges
         for text in (exchange.prompt, exchange.answer, unit.report.text, unit.report.correction or "")
     )
-    tokens = INSTRUCTION_TOKENS + prefix_tokens(prefix) + _tokens(shown, 2)
+    in_front, turns = _prefix(prefix)
+    extra = INSTRUCTION_TOKENS + MESSAGE_TOKENS * (2 + turns)
     for attempt in range(PROPOSER_CALLS):
-        yield CallSize(tokens + attempt * PROPOSER_OUTPUT_TOKENS, PROPOSER_OUTPUT_TOKENS)
+        yield CallSize(shown + in_front, extra + attempt * PROPOSER_OUTPUT_TOKENS, PROPOSER_OUTPUT_TOKENS)
 
 
-def prefix_tokens(prefix: Prefix | None) -> int:
+def _prefix(prefix: Prefix | None) -> tuple[int, int]:
+    """Bytes and number of the texts that stand in front."""
     if not prefix:
-        return 0
+        return 0, 0
     texts = [prefix.system, *(text for turn in prefix.turns for text in turn)]
-    return _tokens(sum(len(text.encode("utf-8", "replace")) for text in texts), len(texts))
+    return sum(len(text.encode("utf-8", "replace")) for text in texts), len(texts)
 
 
 def dollars(usd: float) -> str:
     """`$0.25`; small sums keep two digits that say something."""
     return f"${usd:.2f}" if usd >= 0.1 or usd <= 0 else f"${usd:.2g}"
-
-
-def _tokens(size: int, messages: int) -> int:
-    return size // BYTES_PER_TOKEN + 1 + MESSAGE_TOKENS * messages

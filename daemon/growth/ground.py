@@ -24,8 +24,8 @@ from reef.tree import HarnessTree
 
 @dataclass(frozen=True, slots=True)
 class Ground:
-    """`runtime` answers the step's calls, asked for `model`; both None where none is needed. `price` is None
-    where nobody knows what they cost."""
+    """`runtime` answers the step's calls, asked for `model` by its name there: routed once, so that `price`
+    is that of who is asked. None where no call is needed, or where nobody knows what it costs."""
 
     recipe: Recipe
     tasks: Sequence[Task]
@@ -58,12 +58,13 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
     seed = int.from_bytes(blake2b(f"{scenario.name}:{row['step']}".encode(), digest_size=8).digest())
     copies = gate.temperature == 0
     plan = load_policy(gate).plan(tasks, seed=seed, copies=copies)
-    model = scenario.section.model or _most_seen(batch)
     runtime: Runtime | None = None
+    model: str | None = None
     price: Price | None = None
     try:
-        runtime, asked = rooms.router.own(model, scenario.section.upstream)
-        price = rooms.router.price(runtime.name, asked)
+        wanted = scenario.section.model or _most_seen(batch)
+        runtime, model = rooms.router.own(wanted, scenario.section.upstream)
+        price = rooms.router.price(runtime.name, model)
     except Unsupported:
         if plan.looks or recipe.needs_model():
             raise
@@ -75,7 +76,7 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
         plan=plan,
         seed=seed,
         copies=copies,
-        model=model or (runtime.model if runtime else None),
+        model=model,
         runtime=runtime,
         price=price,
         stops=stops,

@@ -8,15 +8,16 @@ from typing import Any
 from daemon.evaluation.sign_test import MIN_DECIDED
 from daemon.events import EventBus
 from daemon.growth.worker import Growth
+from daemon.harness.scan import scan_text
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
-from daemon.records.intake import Intake, store_report
+from daemon.records.intake import Intake, store_instruction, store_report
 from daemon.records.judging import Judge
 from daemon.records.references import scenario_of
 from daemon.releases.history import Published
-from daemon.serving.scenarios import Scenarios
+from daemon.serving.scenarios import Scenario, Scenarios
 from daemon.store.store import Store
-from reef.errors import ReefError
+from reef.errors import Invalid, ReefError, Unsupported
 from reef.ids import DEFAULT_SCENARIO
 
 log = logging.getLogger("reef.growth")
@@ -68,6 +69,31 @@ class Observer:
         self._growth.poke(name)
         return report_id, name
 
+    async def instruct(self, instruction: Intake, scenario: Scenario) -> str:
+        """Store what somebody asks for in words, and let growth make a step of it; returns its id.
+
+        Raises:
+            Refused: it holds a credential, or a phrase that would override instructions.
+            Unsupported: the scenario only records.
+            Invalid: its steps come from full batches only.
+            Conflict: its id is taken by other content.
+        """
+        name = scenario.name
+        if self._growth.rooms.recipe_of(name).surface == "none":
+            raise Unsupported(f"scenario `{name}` only records, so there is nothing to change")
+        if scenario.training_mode == "auto":
+            raise Invalid(
+                f"scenario `{name}` takes no instructions: its training mode is `auto`",
+                hint="set it to `hybrid` or `manual`",
+            )
+        for refused in scan_text(str(instruction.feedback)):
+            raise refused
+        instruction_id = await self._store.write(
+            lambda connection: store_instruction(connection, self._book, name, scenario.recipe, instruction)
+        )
+        self._growth.poke(name)
+        return instruction_id
+
     async def keep_judging(self) -> None:
         """Ask again, every now and then, for what could not be judged when it came."""
         while True:
@@ -76,6 +102,8 @@ class Observer:
                 await self._judge.recover()
             except ReefError as error:
                 log.warning("judging again failed: %s", error)
+            except Exception:  # a bug, of Reef or of a plug-in, must not end it for all others
+                log.exception("judging again failed")
             for name in self._scenarios.names():
                 self._growth.poke(name)
 
@@ -129,8 +157,6 @@ class Observer:
         return await self._store.read(lambda connection: scenario_of(connection, self._book, first))
 
 
-def gate_hint(unconfigured: bool, gate_tasks: int) -> dict[str, Any]:
-    """The line that tells why candidates wait for a person, where they do."""
-    if not unconfigured and gate_tasks >= MIN_DECIDED:
-        return {}
-    return {"hint": GATE_HINT}
+def gate_hint(unconfigured: bool) -> dict[str, Any]:
+    """The line that tells why candidates wait for a person, where nothing is configured."""
+    return {"hint": GATE_HINT} if unconfigured else {}

@@ -9,9 +9,9 @@ from sqlalchemy import RowMapping
 from daemon.evaluation.comparison import Stopped
 from daemon.evaluation.tasks import is_gate_prompt, leaks
 from daemon.growth import candidate, steps
+from daemon.growth.chronicle import Chronicle
 from daemon.growth.context import Context, Powers
 from daemon.growth.ground import Ground
-from daemon.growth.ledger import Ledger
 from daemon.growth.purse import Purse
 from daemon.harness.adapters import adapter
 from daemon.harness.mutations import check
@@ -21,30 +21,30 @@ from reef.recipe import turned_down
 from reef.tree import Proposal
 
 
-async def propose(book: Ledger, ground: Ground, row: RowMapping, purse: Purse) -> bool:
+async def propose(chronicle: Chronicle, ground: Ground, row: RowMapping, purse: Purse) -> bool:
     """Ask the recipe and make a candidate of what it brings. False: there is none, and the step is done."""
-    context = await _context(book, ground, row, purse)
+    context = await _context(chronicle, ground, row, purse)
     before = load(row["notes"], [])
     try:
         proposal = await ground.recipe.propose(context)
     except Refused as error:
-        await _refuse(book, error, {"notes": before + context.notes})
+        await _refuse(chronicle, error, {"notes": before + context.notes})
         return False
     if ground.stops():
         raise Stopped("the step was cancelled")
     notes = before + context.notes
     if proposal is None:
-        await book.finish("skip", "this batch teaches nothing new", notes=notes)
+        await chronicle.finish("skip", "this batch teaches nothing new", notes=notes)
         return False
     told = _told(proposal) | {"notes": [*notes, *proposal.notes]}
     if refused := _refusal(context, proposal):
-        await _refuse(book, refused, told)
+        await _refuse(chronicle, refused, told)
         return False
     made = await candidate.make(
-        book.rooms.history.git,
-        scenario=book.scenario.name,
-        step=book.step,
-        recipe=book.scenario.recipe,
+        chronicle.rooms.history.git,
+        scenario=chronicle.scenario.name,
+        step=chronicle.step,
+        recipe=chronicle.scenario.recipe,
         base_release_id=row["base_release_id"],
         tree=ground.tree,
         mutations=proposal.mutations,
@@ -53,24 +53,25 @@ async def propose(book: Ledger, ground: Ground, row: RowMapping, purse: Purse) -
         recorded_at=row["started_at"],
     )
     if made.content_id == row["base_content_id"]:
-        await book.finish("skip", "the proposal changes nothing", **told)
+        await chronicle.finish("skip", "the proposal changes nothing", **told)
         return False
-    await book.save("evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told)
+    await chronicle.save("evaluating", candidate_id=made.candidate_id, content_id=made.content_id, **told)
     return True
 
 
-async def _refuse(book: Ledger, why: Refused, told: Mapping[str, Any]) -> None:
+async def _refuse(chronicle: Chronicle, why: Refused, told: Mapping[str, Any]) -> None:
     refused = {"rule": why.rule, "message": why.message}
-    await book.finish("reject", f"refused: {why.message}", refused=refused, **told)
+    await chronicle.finish("reject", f"refused: {why.message}", refused=refused, **told)
 
 
-async def _context(book: Ledger, ground: Ground, row: RowMapping, purse: Purse) -> Context:
-    rooms, scenario = book.rooms, book.scenario
+async def _context(chronicle: Chronicle, ground: Ground, row: RowMapping, purse: Purse) -> Context:
+    rooms, scenario = chronicle.rooms, chronicle.scenario
     kinds = adapter(scenario.section.adapter).kinds
     leak_texts = leaks(ground.tasks)
     powers = Powers(
         caller=rooms.caller,
         purse=purse,
+        runtime=ground.runtime,
         model=ground.model,
         episode_slots=rooms.episode_slots,
         check=lambda mutations: check(ground.tree, mutations, kinds_allowed=kinds, leak_texts=leak_texts),
@@ -79,7 +80,7 @@ async def _context(book: Ledger, ground: Ground, row: RowMapping, purse: Purse) 
     )
     return Context(
         scenario=scenario.name,
-        step=book.step,
+        step=chronicle.step,
         seed=ground.seed,
         tree=ground.tree,
         content_id=row["base_content_id"],

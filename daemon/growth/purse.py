@@ -1,92 +1,148 @@
-"""The purse of a step: asked before each model call, so that growth never passes its daily limit.
+"""The purse of one step: asked before each of its model calls, so that growth never passes its daily limit.
 
-What a call can cost at most is taken out before it is sent; what it did cost is counted after, and the
-rest put back. A call of which nobody knows what it cost (no usage in the answer, no answer in time)
-costs the most it can.
+What a call can cost at most is held in the store before it is sent; what it did cost is counted after,
+and the hold is gone with the same commit. A call of which nobody knows what it cost (no usage in the
+answer, no answer in time, the daemon died) costs the most it can.
 """
 
 import asyncio
+import logging
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from daemon.evaluation.comparison import Stopped
-from daemon.growth.budget import add_spending, reserve
+from sqlalchemy import Connection
+
+from daemon.evaluation.comparison import Stopped, being_cancelled
+from daemon.growth import budget
+from daemon.growth.budget import Hold
 from daemon.growth.estimate import CallSize, dollars
+from daemon.growth.lease import Lease, prove
 from daemon.store.store import Store
+from reef.errors import ReefError
 from reef.feedback import Usage
 from reef.recipe import Budget
 from reef.runtime import Billed, Price
 
+log = logging.getLogger("reef.growth")
+
 
 class OutOfMoney(Stopped):
-    """Today's limit has no room for another call of this step."""
+    """Today's limit has no room for another call of this step, which may cost `usd`."""
+
+    def __init__(self, usd: float) -> None:
+        super().__init__(f"the next call may cost {dollars(usd)}, and today's limit has no room")
+        self.usd = usd
 
 
 @dataclass(slots=True)
 class Purse:
-    """`left` are the US dollars kept for the step that no call holds; `free` what else the day had when
-    it was opened. Without a price it only counts calls and tokens."""
+    """`left` are the US dollars kept for the step that no call holds, `free` what else the day has: both as
+    of the last call. Without a price it only counts calls and tokens."""
 
     store: Store
-    scenario: str
+    lease: Lease
     step: int
     price: Price | None
     limit: float
     left: float = 0.0
     free: float = 0.0
-    _held: int = 0
-    _changed: asyncio.Condition = field(default_factory=asyncio.Condition)
+    _running: int = 0
+    """Calls that hold something, or are about to."""
+    _change: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set, and replaced by a new one, when a call gives back what it held."""
+
+    @property
+    def scenario(self) -> str:
+        return self.lease.scenario
 
     def budget(self) -> Budget:
         """What is left, as a recipe is told."""
         return Budget(None if self.price is None else max(self.left, 0.0) + max(self.free, 0.0), None)
 
-    async def take(self, size: CallSize) -> None:
-        """Take out what a call can cost. `settle` must follow.
+    async def take(self, size: CallSize) -> Hold:
+        """Hold what a call can cost. `settle` must follow.
 
         Raises:
             OutOfMoney: there is not that much, and no running call that might give some back.
+            LostLease: another daemon grows the scenario now.
+            Unavailable: the store cannot be written.
         """
-        most = self._most(size)
-        async with self._changed:
-            while most > self.left + 1e-9 and not await self._draw(most - self.left):
-                if not self._held:
-                    raise OutOfMoney(f"the next call may cost {dollars(most)}, and today's limit has no room")
-                await self._changed.wait()
-            self.left -= most
-            self._held += 1
+        call = Hold.of(size, 0.0 if self.price is None else size.most_usd(self.price))
+        while True:
+            change = self._change
+            self._running += 1
+            try:
+                held = self.price is None or await self._hold(call)
+            except BaseException:
+                self._over()
+                raise
+            if held:
+                return call
+            self._running -= 1
+            if not self._running and not change.is_set():
+                self._tell()
+                raise OutOfMoney(call.usd)
+            await change.wait()
 
-    async def settle(self, size: CallSize, usage: Usage) -> Usage:
-        """Count a call that is over; returns its usage with what it was charged."""
-        charged = self._charged(size, usage)
+    async def settle(self, call: Hold, usage: Usage) -> Usage:
+        """Count a call that is over, whatever becomes of the caller; returns its usage with what it was
+        charged. Where the store cannot be written, all of it stays held.
+
+        Raises:
+            Unavailable: the store cannot be written; not to a caller that is being cancelled.
+        """
+        charged = self._charged(call.size, usage)
+
+        def work(connection: Connection) -> tuple[float, float]:
+            budget.let_go(connection, call)
+            budget.add_spending(connection, self.scenario, self.step, charged, day=call.day)
+            return self._rest(connection)
+
         try:
-            await self.store.write(
-                lambda connection: add_spending(connection, self.scenario, self.step, charged)
-            )
+            self.left, self.free = await self.store.write_anyway(work)
+        except ReefError as error:
+            if not being_cancelled():
+                raise
+            log.warning("a call of step %s of %s is not counted: %s", self.step, self.scenario, error)
         finally:
-            async with self._changed:
-                self.left += self._most(size) - (charged.cost or 0.0)
-                self._held -= 1
-                self._changed.notify_all()
+            self._over()
         return replace(usage, cost=charged.cost)
 
-    async def _draw(self, usd: float) -> bool:
-        """Have more of today's limit kept for the step."""
-        drawn = await self.store.write(
-            lambda connection: reserve(connection, self.scenario, self.step, usd, limit=self.limit)
-        )
-        if drawn:
-            self.left += usd
-        return drawn
+    async def _hold(self, call: Hold) -> bool:
+        def work(connection: Connection) -> tuple[bool, float, float]:
+            prove(connection, self.lease)
+            held = budget.hold(connection, self.scenario, self.step, call, limit=self.limit)
+            return (held, *self._rest(connection))
 
-    def _most(self, size: CallSize) -> float:
-        return 0.0 if self.price is None else size.usd(self.price)
+        try:
+            held, self.left, self.free = await self.store.write_anyway(work)
+        except asyncio.CancelledError:
+            with suppress(ReefError):
+                await self.store.write_anyway(lambda connection: budget.let_go(connection, call))
+            raise
+        return held
+
+    def _rest(self, connection: Connection) -> tuple[float, float]:
+        if self.price is None:
+            return 0.0, 0.0
+        left = budget.left_of(connection, self.scenario, self.step)
+        return left, budget.free_today(connection, self.limit)
+
+    def _over(self) -> None:
+        self._running -= 1
+        self._tell()
+
+    def _tell(self) -> None:
+        self._change.set()
+        self._change = asyncio.Event()
 
     def _charged(self, size: CallSize, usage: Usage) -> Usage:
-        if usage.input_tokens is None or usage.output_tokens is None:
-            usage = Usage(size.input_tokens, size.output_tokens, cost=self._most(size))
+        told = usage.input_tokens is not None and usage.output_tokens is not None
         if self.price is None:
-            return replace(usage, cost=None)
-        if usage.cost is None:
-            cost = self.price.cost(Billed(usage.input_tokens or 0, usage.output_tokens or 0))
-            return replace(usage, cost=cost)
-        return usage
+            counted = usage if told else Usage(size.input_tokens, size.output_tokens)
+            return replace(counted, cost=None)
+        if not told:
+            return Usage(size.most_input_tokens, size.output_tokens, cost=size.most_usd(self.price))
+        if usage.cost is not None:
+            return usage
+        return replace(usage, cost=self.price.cost(Billed(usage.input_tokens or 0, usage.output_tokens or 0)))

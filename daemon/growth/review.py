@@ -2,10 +2,12 @@
 check a release out."""
 
 import asyncio
+from collections import defaultdict
 
 from sqlalchemy import Connection, RowMapping, select
 
 from daemon.growth import steps
+from daemon.growth.chronicle import CANCELLED, end
 from daemon.growth.rooms import Rooms
 from daemon.growth.step import said
 from daemon.harness.mutations import apply
@@ -27,11 +29,14 @@ class Review:
 
     def __init__(self, rooms: Rooms) -> None:
         self.rooms = rooms
+        self._deciding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        """By scenario: of two that decide on the same candidate, the second finds it decided."""
 
-    async def recover(self) -> None:
-        """Close the steps whose candidate was promoted just before a crash."""
+    async def recover(self, scenario: str | None = None) -> None:
+        """Close the steps whose candidate was promoted just before a crash, or before the disk was full."""
         for row in await self.rooms.store.read(promoted):
-            await self._close(row, "select", BY_PERSON, row["promoted_id"])
+            if scenario in (None, row["scenario"]):
+                await self._close(row, "select", BY_PERSON, row["promoted_id"])
 
     async def promote(self, scenario: Scenario, candidate_id: str) -> Published:
         """Serve a candidate that waits. On a head that moved on, its changes are applied anew.
@@ -40,6 +45,10 @@ class Review:
             NotFound: no such candidate waits.
             Conflict: its changes no longer apply to what is served.
         """
+        async with self._deciding[scenario.name]:
+            return await self._promote(scenario, candidate_id)
+
+    async def _promote(self, scenario: Scenario, candidate_id: str) -> Published:
         row = await self._waiting(scenario.name, candidate_id)
         head = scenario.head
         content_id = await self._content(scenario, row)
@@ -83,23 +92,25 @@ class Review:
 
     async def reject(self, scenario: Scenario, candidate_id: str, reason: str) -> None:
         """Close a candidate unserved."""
-        row = await self._waiting(scenario.name, candidate_id)
-        await self._close(row, "reject", f"rejected by a person{': ' + reason if reason else ''}", None)
+        async with self._deciding[scenario.name]:
+            row = await self._waiting(scenario.name, candidate_id)
+            await self._close(row, "reject", f"rejected by a person{': ' + reason if reason else ''}", None)
 
     async def run_again(self, scenario: Scenario, step: int) -> None:
         """Let a step run that waits for money, or that ended with an error. It goes on where it was; on a
         head that moved on it begins anew. What it was said to need counts as allowed by a person."""
-        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
-        waits = row["state"] == "waiting" and row["waits_for"] == "money"
-        if not waits and row["outcome"] != "error":
-            raise Conflict(
-                f"step {step} is {row['state']} ({row['outcome'] or row['waits_for'] or 'running'})",
-                hint="only a step that waits for money or ended with an error can be run",
-            )
 
         def work(connection: Connection) -> None:
+            row = steps.get(connection, scenario.name, step)
+            waits = row["state"] == "waiting" and row["waits_for"] == "money"
+            if not waits and row["outcome"] != "error":
+                raise Conflict(
+                    f"step {step} is {row['state']} ({row['outcome'] or row['waits_for'] or 'running'})",
+                    hint="only a step that waits for money or ended with an error can be run",
+                )
             catalog.forget_row(connection, scenario.name, step)
-            moved = row["base_release_id"] != scenario.head.release_id
+            release_id, content_id = catalog.head(connection, scenario.name)
+            moved = row["base_release_id"] != release_id
             steps.write(
                 connection,
                 scenario.name,
@@ -111,12 +122,14 @@ class Review:
                 decision=None,
                 error=None,
                 finished_at=None,
-                base_release_id=scenario.head.release_id,
-                base_content_id=scenario.head.content_id,
+                base_release_id=release_id,
+                base_content_id=content_id,
+                cancel_asked=False,
                 **({"candidate_id": None, "content_id": None} if moved else {}),
             )
 
         await self.rooms.store.write(work)
+        self.rooms.cancelled.discard((scenario.name, step))
 
     async def archive(self, scenario: Scenario) -> tuple[str, ...]:
         """Take a scenario out of service for good, with what its growth had under way."""
@@ -137,24 +150,37 @@ class Review:
                 )
                 catalog.close_pending(connection, name, step)
 
-        await self.rooms.store.write(close_steps)
-        return await self.rooms.scenarios.archive(name)
+        return await self.rooms.scenarios.archive(name, close_steps)
 
     async def cancel(self, scenario: Scenario, step: int) -> None:
-        """End a step that is under way, or that waits for money."""
-        row = await self.rooms.store.read(lambda connection: steps.get(connection, scenario.name, step))
-        if row["state"] in ("done", "committing") or row["waits_for"] == "review":
-            raise Conflict(
-                f"step {step} is {row['state']}, so it cannot be cancelled",
-                hint="a candidate that waits for review is closed with `reef reject`",
-            )
-        self.rooms.cancelled.add((scenario.name, step))
-        if row["state"] == "waiting":
-            await self.rooms.store.write(
-                lambda connection: steps.write(
-                    connection, scenario.name, step, state="queued", waits_for=None, allowed_usd=None
+        """End a step that is under way, or that waits for money. One that nobody runs is ended here; whoever
+        runs it ends it otherwise, after a restart too.
+
+        Raises:
+            Conflict: it is over, decided, or waits for review.
+        """
+
+        def work(connection: Connection) -> bool:
+            row = steps.get(connection, scenario.name, step)
+            if row["state"] in ("done", "committing") or row["waits_for"] == "review":
+                raise Conflict(
+                    f"step {step} is {row['state']}, so it cannot be cancelled",
+                    hint="a candidate that waits for review is closed with `reef reject`",
                 )
-            )
+            runs = row["state"] != "waiting" and self.rooms.limits.enabled
+            if runs:
+                steps.write(connection, scenario.name, step, cancel_asked=True)
+            else:
+                policy = scenario.section.gate.policy
+                end(connection, scenario.name, step, "skip", CANCELLED, policy=policy)
+            return runs
+
+        if await self.rooms.store.write(work):
+            self.rooms.cancelled.add((scenario.name, step))
+            return
+        self.rooms.events.publish(
+            "step", scenario.name, step=step, state="done", outcome="skip", decision=CANCELLED
+        )
 
     async def checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
         """Serve a release: one that waits is promoted, any other is published again as a new head.
@@ -188,6 +214,7 @@ class Review:
         )
 
     async def _waiting(self, scenario: str, candidate_id: str) -> RowMapping:
+        await self.recover(scenario)
         if (row := await self._find_waiting(scenario, candidate_id)) is not None:
             return row
         raise NotFound(f"no candidate `{candidate_id[:12]}` waits for review", hint="see `reef pending`")

@@ -41,6 +41,7 @@ class Rooms:
     step_slots: asyncio.Semaphore
     episode_slots: asyncio.Semaphore
     cancelled: set[tuple[str, int]] = field(default_factory=set)
-    """Steps (scenario, number) that a person wants to end."""
+    """Steps (scenario, number) under way that a person wants to end: so that they hear of what the store
+    says (`steps.cancel_asked`) at once."""
     progress: dict[str, Progress] = field(default_factory=dict)
     """By scenario: of the step that runs, or ran last."""

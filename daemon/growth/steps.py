@@ -4,7 +4,7 @@ queued -> proposing -> evaluating -> deciding -> committing -> done, with `waiti
 person (review, money). What a state has worked out is written before the next one begins.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Any, Literal
 
 from sqlalchemy import Connection, RowMapping, delete, insert, select, update
@@ -41,8 +41,21 @@ def begin(
     None: not enough reports."""
     prove(connection, lease)
     ready = batches.ready_reports(connection, lease.scenario, recipe, batch_size)
-    if len(ready) < batch_size:
-        return None
+    return None if len(ready) < batch_size else _begin(connection, lease, ready, recipe, processor)
+
+
+def begin_instructed(
+    connection: Connection, lease: Lease, *, recipe: str, processor: str
+) -> tuple[int, list[dict[str, Any]]] | None:
+    """As `begin`, for the oldest instruction: a batch of its own. None: none waits."""
+    prove(connection, lease)
+    ready = batches.ready_instructions(connection, lease.scenario, recipe, 1)
+    return _begin(connection, lease, ready, recipe, processor) if ready else None
+
+
+def _begin(
+    connection: Connection, lease: Lease, ready: list[str], recipe: str, processor: str
+) -> tuple[int, list[dict[str, Any]]]:
     step = take_step(connection, lease.scenario)
     batch = batches.consume(connection, ready, recipe, step)
     _insert(connection, lease, step, recipe=recipe, processor=processor, batch=batch)
@@ -50,15 +63,19 @@ def begin(
 
 
 def carry_on(
-    connection: Connection, lease: Lease, previous: RowMapping, proposers: Collection[str]
+    connection: Connection,
+    lease: Lease,
+    previous: RowMapping,
+    proposers_left: Callable[[Collection[str]], Collection[str]],
 ) -> int | None:
-    """Queue a step that hands the batch of a finished one to the proposers it has not had.
+    """Queue a step that hands the batch of a finished one to the proposers that are left for it, as the
+    recipe says when it is told those that had it.
 
     None: it has had them all, or nobody proposed anything. Safe to repeat.
     """
     prove(connection, lease)
     tried = {*tried_proposers(connection, previous), previous["proposer"]}
-    if previous["proposer"] is None or not set(proposers) - tried:
+    if previous["proposer"] is None or not proposers_left(tried):
         return None
     known = connection.execute(
         select(steps.c.step).where(steps.c.scenario == lease.scenario, steps.c.continues == previous["step"])

@@ -3,7 +3,11 @@
 import asyncio
 import logging
 from contextlib import suppress
+from typing import Any
 
+from sqlalchemy import Connection
+
+from daemon.evaluation.comparison import being_cancelled
 from daemon.growth import steps
 from daemon.growth.lease import LEASE_S, Lease, take
 from daemon.growth.rooms import Rooms
@@ -45,37 +49,47 @@ class Growth:
         self._wakes.pop(name, None)
         if (task := self._loops.pop(name, None)) is not None:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
+            await asyncio.wait([task])
 
     async def stop(self) -> None:
         """End the loops; a running step goes on at the next start."""
         self._stopping = True
         for task in self._loops.values():
             task.cancel()
-        for task in self._loops.values():
-            with suppress(asyncio.CancelledError):
-                await task
+        if self._loops:
+            await asyncio.wait(self._loops.values())
 
     async def _loop(self, scenario: Scenario) -> None:
         wake = self._wakes[scenario.name]
         while not self._stopping:
             with suppress(TimeoutError):
-                await asyncio.wait_for(wake.wait(), timeout=LEASE_S)
+                async with asyncio.timeout(LEASE_S):
+                    await wake.wait()
             wake.clear()
             if self._is_gone(scenario):
                 return
             try:
                 await self._grow(scenario)
-            except Conflict as error:
-                log.info("growth of %s pauses: %s", scenario.name, error)
-            except ReefError as error:
-                self._tell(scenario, error.message, error.hint)
-                await asyncio.sleep(RETRY_S)
-                wake.set()
             except Exception as error:
-                log.exception("growth of %s failed", scenario.name)
+                if being_cancelled():  # what broke on the way out is no reason to go on
+                    return
+                if self._after(scenario, error):
+                    await asyncio.sleep(RETRY_S)
+                    wake.set()
+
+    def _after(self, scenario: Scenario, error: Exception) -> bool:
+        """Tell of what growing failed on; whether to try again by itself."""
+        match error:
+            case Conflict():
+                log.info("growth of %s pauses: %s", scenario.name, error)
+                return False
+            case ReefError():
+                self._tell(scenario, error.message, error.hint)
+                return True
+            case _:
+                log.error("growth of %s failed", scenario.name, exc_info=error)
                 self._tell(scenario, f"growth failed: {error!r}", "see `reef logs`; this is a bug")
+                return False
 
     def _is_gone(self, scenario: Scenario) -> bool:
         """Whether it was archived meanwhile."""
@@ -99,19 +113,10 @@ class Growth:
                 await StepRun(self.rooms, scenario, lease, step, lambda: self._stopping).run()
 
     async def _next(self, scenario: Scenario, lease: Lease) -> int | None:
-        """The step to run: one that is begun, else a new one for a full batch."""
-        begun = await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name))
-        if begun or scenario.training_mode == "manual":
-            return next(iter(begun), None)
-        new = await self.rooms.store.write(
-            lambda connection: steps.begin(
-                connection,
-                lease,
-                recipe=scenario.recipe,
-                processor=scenario.section.use,
-                batch_size=scenario.section.batch_size,
-            )
-        )
+        """The step to run: one that is begun, else a new one for an instruction or a full batch."""
+        if begun := await self.rooms.store.read(lambda c: steps.unfinished(c, scenario.name)):
+            return begun[0]
+        new = await self.rooms.store.write(lambda connection: _begin(connection, scenario, lease))
         if new is None:
             return None
         step, batch = new
@@ -127,3 +132,16 @@ class Growth:
                     step=step,
                 )
         return step
+
+
+def _begin(
+    connection: Connection, scenario: Scenario, lease: Lease
+) -> tuple[int, list[dict[str, Any]]] | None:
+    """A new step as the scenario's training mode has it, instructions first."""
+    named = {"recipe": scenario.recipe, "processor": scenario.section.use}
+    new = None
+    if scenario.training_mode != "auto":
+        new = steps.begin_instructed(connection, lease, **named)
+    if new is None and scenario.training_mode != "manual":
+        new = steps.begin(connection, lease, **named, batch_size=scenario.section.batch_size)
+    return new

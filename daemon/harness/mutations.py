@@ -1,30 +1,14 @@
-"""Changes to a tree: reading them off the wire, applying them, and refusing them by a named rule."""
+"""Changes to a tree: applying them, and refusing them by a named rule."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, cast
 
 from daemon.harness.entries import check_entry
 from daemon.harness.files import to_files
 from daemon.harness.scan import scan_entry
-from reef.errors import Invalid, Refused
-from reef.tree import ENTRY_KINDS, Entry, EntryKind, HarnessTree, Mutation
+from reef.errors import Refused
+from reef.tree import Entry, EntryKind, HarnessTree, Mutation
 
 MAX_TREE_BYTES = 1024 * 1024
-MAX_MUTATIONS = 100
-_OPS = ("create", "update", "remove")
-
-
-def parse_mutations(value: Any) -> tuple[Mutation, ...]:
-    """Read `[{op, id, options: {name, config, disabled}}]`.
-
-    Raises:
-        Invalid: naming the place (`mutations[2].options.config`).
-    """
-    if not isinstance(value, list):
-        raise Invalid("`mutations` must be a list", hint="[{op, id, options: {name, config, disabled}}]")
-    if len(value) > MAX_MUTATIONS:
-        raise Invalid(f"`mutations` holds {len(value)} changes, more than {MAX_MUTATIONS}")
-    return tuple(_parse(item, f"mutations[{number}]") for number, item in enumerate(value))
 
 
 def apply(tree: HarnessTree, mutations: Sequence[Mutation]) -> HarnessTree:
@@ -126,32 +110,3 @@ def _changed(entries: Mapping[str, Entry], mutation: Mutation) -> Entry:
     config = old.config if mutation.config is None else mutation.config
     disabled = old.disabled if mutation.disabled is None else mutation.disabled
     return check_entry(Entry(old.id, old.name, config, disabled))
-
-
-def _parse(item: Any, where: str) -> Mutation:
-    fields = _object(item, where, ("op", "id", "options"))
-    if fields.get("op") not in _OPS:
-        raise Invalid(f"`{where}.op` must be one of {', '.join(_OPS)}")
-    if not isinstance(fields.get("id"), str):
-        raise Invalid(f"`{where}.id` must be a string")
-    options = _object(fields.get("options") or {}, f"{where}.options", ("name", "config", "disabled"))
-    if options and fields["op"] == "remove":
-        raise Invalid(f"`{where}.options` has no meaning for `remove`")
-    name, config, disabled = (options.get(key) for key in ("name", "config", "disabled"))
-    if name is not None and name not in ENTRY_KINDS:
-        raise Invalid(f"`{where}.options.name` must be one of {', '.join(ENTRY_KINDS)}")
-    if config is not None and not isinstance(config, dict):
-        raise Invalid(f"`{where}.options.config` must be an object")
-    if disabled is not None and not isinstance(disabled, bool):
-        raise Invalid(f"`{where}.options.disabled` must be true or false")
-    return Mutation(fields["op"], fields["id"], cast(EntryKind | None, name), config, disabled)
-
-
-def _object(value: Any, where: str, known: Collection[str]) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise Invalid(f"`{where}` must be an object")
-    if strange := next((key for key in value if key not in known), None):
-        raise Invalid(
-            f"`{where}.{str(strange)[:80]}` is not a key here", hint=f"there are: {', '.join(known)}"
-        )
-    return value

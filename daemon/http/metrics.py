@@ -119,9 +119,9 @@ def _learning(connection: Connection, here: Rooms) -> list[str]:
             ],
         ),
         family(
-            "reef_steps_total",
-            "counter",
-            "Steps that ended, by outcome.",
+            "reef_steps",
+            "gauge",
+            "Steps that ended, by outcome; one that is run again has none.",
             ("scenario", "outcome"),
             _grouped(connection, by_step.group_by(steps.c.scenario, steps.c.outcome)),
         ),
@@ -133,9 +133,9 @@ def _learning(connection: Connection, here: Rooms) -> list[str]:
             _grouped(connection, running.group_by(steps.c.scenario, steps.c.state)),
         ),
         family(
-            "reef_episodes_total",
-            "counter",
-            "Episodes that ran for the gate.",
+            "reef_episodes",
+            "gauge",
+            "Episodes that the gate has; those of a step that starts over are gone.",
             ("scenario", "side", "status"),
             _grouped(
                 connection,

@@ -1,4 +1,4 @@
-"""/reef/report and /reef/reports: feedback in, verdicts out."""
+"""/reef/report, /reef/reports and /reef/train: feedback and instructions in, verdicts out."""
 
 import asyncio
 from typing import Any
@@ -7,9 +7,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 
-from daemon.http.rooms import Rooms, json_body, known_scenario, rooms, scenario_header
+from daemon.http.rooms import Rooms, json_body, known_scenario, named_scenario, rooms, scenario_header
 from daemon.records.batches import report_listing
-from daemon.records.intake import parse
+from daemon.records.intake import parse, parse_instruction
 from reef.errors import ConfigError, Invalid
 
 _STATES = ("pending", "eligible", "ineligible", "consumed")
@@ -36,6 +36,15 @@ async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
     return {}
 
 
+async def train(request: Request) -> JSONResponse:
+    here = rooms(request)
+    instruction = parse_instruction(await json_body(request))
+    scenario = named_scenario(request)
+    instruction_id = await here.observer.instruct(instruction, scenario)
+    answer = {"agent_record_id": instruction_id, "scenario": scenario.name, "request_type": "train"}
+    return JSONResponse(answer | await _hint(here, scenario.name))
+
+
 async def reports(request: Request) -> JSONResponse:
     query = request.query_params
     state = query.get("state")
@@ -51,5 +60,6 @@ async def reports(request: Request) -> JSONResponse:
 routes = [
     Route("/reef/report", report, methods=["POST"]),
     Route("/reef/reports", reports),
+    Route("/reef/train", train, methods=["POST"]),
     Route("/s/{scenario}/reef/report", report, methods=["POST"]),
 ]

@@ -96,7 +96,11 @@ async def archive(request: Request) -> JSONResponse:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
     await here.growth.leave(scenario.name)
-    refs = await here.review.archive(scenario)
+    try:
+        refs = await here.review.archive(scenario)
+    finally:
+        if scenario.name in here.scenarios.names():  # it could not be archived, so it grows on
+            here.growth.watch(scenario)
     return JSONResponse({"scenario": scenario.name, "archived": list(refs)})
 
 

@@ -15,7 +15,7 @@ from daemon.growth.budget import spent_today
 from daemon.growth.observer import gate_hint
 from daemon.growth.rooms import Progress
 from daemon.http.rooms import Rooms, rooms
-from daemon.records.batches import counts, ready_reports
+from daemon.records.batches import counts, ready_instructions, ready_reports
 from daemon.releases import catalog
 from daemon.serving.scenarios import Scenario
 from daemon.settings.home import Home
@@ -75,7 +75,7 @@ async def status(request: Request) -> JSONResponse:
             },
             "scenarios": found,
         }
-        | gate_hint(here.unconfigured, 5)
+        | gate_hint(here.unconfigured)
     )
 
 
@@ -97,6 +97,7 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
     def work(connection: Connection) -> dict[str, Any]:
         last, newest, pending = catalog.summary(connection, scenario.name)
         ready = ready_reports(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
+        asked = ready_instructions(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
         return {
             "scenario_step": newest,
             "last_committed_step": last
@@ -107,7 +108,7 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
             },
             "batch": {"have": len(ready), "need": section.batch_size},
             "batch_ready": len(ready) >= section.batch_size,
-            "pending_instructions": 0,
+            "pending_instructions": len(asked),
             "pending_reviews": pending,
             "step": _running(connection, scenario, here.growth.rooms.progress.get(scenario.name)),
             "counts": counts(connection, scenario.name),

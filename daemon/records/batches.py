@@ -20,12 +20,22 @@ LISTED = 1000
 
 def ready_reports(connection: Connection, scenario: str, recipe: str, limit: int) -> list[str]:
     """The oldest reports with an eligible pair and none that still waits. At most `limit`."""
+    return _ready(connection, scenario, recipe, "report", limit)
+
+
+def ready_instructions(connection: Connection, scenario: str, recipe: str, limit: int) -> list[str]:
+    """The oldest instructions that had no step yet. At most `limit`."""
+    return _ready(connection, scenario, recipe, "train", limit)
+
+
+def _ready(connection: Connection, scenario: str, recipe: str, request_type: str, limit: int) -> list[str]:
     other = pairs.alias()
     waits = exists().where(other.c.report == pairs.c.report, other.c.state == "pending")
     query = (
         select(pairs.c.report, records.c.sequence)
         .join(records, records.c.id == pairs.c.report)
         .where(pairs.c.scenario == scenario, pairs.c.recipe == recipe, pairs.c.state == "eligible", ~waits)
+        .where(records.c.request_type == request_type)
         .distinct()
         .order_by(records.c.sequence)
         .limit(limit)
@@ -42,7 +52,10 @@ def consume(connection: Connection, report_ids: list[str], recipe: str, step: in
     for report_id in report_ids:
         receipts = connection.execute(
             select(pairs.c.receipt).where(
-                pairs.c.report == report_id, pairs.c.recipe == recipe, pairs.c.state == "eligible"
+                pairs.c.report == report_id,
+                pairs.c.recipe == recipe,
+                pairs.c.state == "eligible",
+                pairs.c.receipt != "",
             )
         ).scalars()
         batch.append({"report": report_id, "receipts": sorted(receipts)})

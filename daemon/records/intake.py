@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Literal
 
 import orjson
 from sqlalchemy import Connection, insert, select
@@ -17,6 +17,9 @@ from reef.errors import Conflict, Invalid
 from reef.ids import check_client_id, new_receipt, now, rfc3339
 
 _KNOWN = ("score", "feedback", "references", "preferred", "over", "metadata", "agent_record_id")
+
+_INSTRUCTION_KEYS = ("text", "session", "release_id", "agent_record_id")
+MAX_INSTRUCTION = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,30 @@ def parse(body: Any) -> Intake:
         over=_text(body, "over"),
         metadata=_metadata(body.get("metadata")),
         ignored=tuple(key for key in body if key not in _KNOWN),
+    )
+
+
+def parse_instruction(body: Any) -> Intake:
+    """Check the form of an instruction (protocol section 8): `text`, and where it comes from.
+
+    Raises:
+        Invalid: naming the field.
+    """
+    if not isinstance(body, Mapping):
+        raise Invalid("an instruction is a JSON object", hint='for example {"text": "Use metric units."}')
+    text, chosen = _text(body, "text"), _text(body, "agent_record_id")
+    if text is None or not 1 <= len(text.strip()) <= len(text) <= MAX_INSTRUCTION:
+        raise Invalid(f"`text` must have 1 to {MAX_INSTRUCTION} characters", hint="say what is to change")
+    origin = {key: value for key in ("session", "release_id") if (value := _text(body, key)) is not None}
+    return Intake(
+        id=check_client_id(chosen, what="agent_record_id") if chosen is not None else None,
+        score=None,
+        feedback=text,
+        references=(),
+        preferred=None,
+        over=None,
+        metadata=origin,
+        ignored=tuple(key for key in body if key not in _INSTRUCTION_KEYS),
     )
 
 
@@ -119,27 +146,61 @@ def store_report(connection: Connection, book: RecordBook, scenario: str, recipe
         Invalid: a reference is unknown, foreign, twice there or no inference.
         Conflict: the id is taken by something else.
     """
-    digest = report.digest()
-    if report.id is not None and (known := _known_id(connection, report.id, scenario, digest)):
+    if report.id is not None and (known := _known_id(connection, report, scenario, "report")):
         return known
     receipts = resolve(connection, book, scenario, report.references)
     for name in (report.preferred, report.over):
         if name is not None:
             resolve(connection, book, scenario, [name])
+    report_id = _insert(connection, book, scenario, report, "report", receipts)
+    undecided = {"state": "pending", "reason": "waiting_for_record", "message": "not judged yet"}
+    _insert_pairs(connection, scenario, recipe, report_id, receipts, undecided)
+    return report_id
+
+
+def store_instruction(
+    connection: Connection, book: RecordBook, scenario: str, recipe: str, instruction: Intake
+) -> str:
+    """Store what somebody asks for in words, as a report that is a batch of its own; returns its id. Safe to
+    repeat with the same id.
+
+    Raises:
+        Conflict: the id is taken by something else.
+    """
+    if instruction.id is not None and (known := _known_id(connection, instruction, scenario, "train")):
+        return known
+    instruction_id = _insert(connection, book, scenario, instruction, "train", [])
+    waits = {
+        "state": "eligible",
+        "reason": "waiting_for_batch",
+        "message": "an instruction: its step is next",
+    }
+    _insert_pairs(connection, scenario, recipe, instruction_id, [], waits)
+    return instruction_id
+
+
+def _insert(
+    connection: Connection,
+    book: RecordBook,
+    scenario: str,
+    report: Intake,
+    request_type: Literal["report", "train"],
+    receipts: list[str],
+) -> str:
+    """The record and the report of it; an instruction needs no judging."""
     report_id = report.id or new_receipt()
     feedback, in_feedback = book.masked_value(report.feedback)
     metadata, in_metadata = book.masked_value(report.metadata)
-    moment = rfc3339(now())
     connection.execute(
         insert(records),
         {
             "id": report_id,
             "scenario": scenario,
             "sequence": next_sequence(connection, scenario),
-            "request_type": "report",
-            "created_at": moment,
+            "request_type": request_type,
+            "created_at": rfc3339(now()),
             "metadata": dump({"tags": {}, "scrubbed": in_feedback + in_metadata, "imported": False}),
-            "digest": digest,
+            "digest": report.digest(),
         },
     )
     connection.execute(
@@ -153,32 +214,41 @@ def store_report(connection: Connection, book: RecordBook, scenario: str, recipe
             "preferred": report.preferred,
             "over": report.over,
             "metadata": dump(metadata),
-            "judged": False,
+            "judged": request_type == "train",
         },
     )
+    return report_id
+
+
+def _insert_pairs(
+    connection: Connection,
+    scenario: str,
+    recipe: str,
+    report_id: str,
+    receipts: list[str],
+    state: Mapping[str, str],
+) -> None:
     rows = [
         {
             "report": report_id,
             "receipt": receipt,
             "recipe": recipe,
             "scenario": scenario,
-            "state": "pending",
-            "reason": "waiting_for_record",
-            "message": "not judged yet",
-            "updated_at": moment,
+            "updated_at": rfc3339(now()),
+            **state,
         }
         for receipt in receipts or [""]
     ]
     connection.execute(insert(pairs), rows)
-    return report_id
 
 
-def _known_id(connection: Connection, report_id: str, scenario: str, digest: bytes) -> str | None:
-    row = connection.execute(select(records).where(records.c.id == report_id)).mappings().first()
+def _known_id(connection: Connection, report: Intake, scenario: str, request_type: str) -> str | None:
+    row = connection.execute(select(records).where(records.c.id == report.id)).mappings().first()
     if row is None:
         return None
-    if row["request_type"] == "report" and row["scenario"] == scenario and row["digest"] == digest:
-        return report_id
+    same = (row["request_type"], row["scenario"], row["digest"])
+    if same == (request_type, scenario, report.digest()):
+        return report.id
     raise Conflict(
-        f"`{report_id}` is taken by another {row['request_type']}", hint="choose another agent_record_id"
+        f"`{report.id}` is taken by another {row['request_type']}", hint="choose another agent_record_id"
     )

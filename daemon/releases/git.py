@@ -159,11 +159,6 @@ class GitReleases:
         with self._lock:
             self._refs.move(tag(scenario, check_tag(name)), self._object(release_id, "commit"), None)
 
-    def untag(self, scenario: str, name: str) -> None:
-        """Take a tag away; one that is gone already is fine."""
-        with self._lock:
-            self._refs.delete(tag(scenario, check_tag(name)))
-
     def tags(self, scenario: str) -> dict[str, str]:
         """The tags of a scenario: name to release id."""
         return {name.rsplit("/", 1)[1]: commit for name, commit in self._refs.below(tags(scenario)).items()}
@@ -190,15 +185,6 @@ class GitReleases:
             self._refs.rename(moves, owned)
             self._refs.heal_head()
             return tuple(moves.values())
-
-    def find_prefix(self, scenario: str, prefix: str) -> list[str]:
-        """The release ids of this scenario (branch and candidates) that start with `prefix`."""
-        roots = [*filter(None, [self.head(scenario)]), *self.candidates(scenario).values()]
-        if not roots:
-            return []
-        return sorted(
-            one for one in self._git.text("rev-list", *roots).split() if one.startswith(prefix.lower())
-        )
 
     def history(self, release_id: str) -> list[str]:
         """The release ids from this one back to the first, newest first."""

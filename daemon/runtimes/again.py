@@ -31,14 +31,16 @@ async def send_again(send: Send, request: ProviderRequest, name: str, retries: i
             if not _may_repeat(error):
                 raise
             wait: float | None = _back_off(tried)
-            said = error.message
+            said, may_have_cost = error.message, error.sent
         else:
             wait = _wait(response, tried)
             if wait is None:
                 return response
-            said = answered(name, response)
+            said, may_have_cost = answered(name, response), False
             await response.close()
         request.attempts.append(said)
+        if request.on_again is not None:
+            await request.on_again(may_have_cost)
         await asyncio.sleep(wait or 0.0)
     return await send(request)
 
@@ -48,7 +50,8 @@ def answered(name: str, response: ProviderResponse) -> str:
 
 
 def _may_repeat(error: ReefError) -> bool:
-    """Whether nothing of an answer can have been made. One that took too long may still be at work."""
+    """Whether another try is worth it. What broke off may have been answered, and paid for, all the same:
+    clients want an answer. Where nobody answered in time, the upstream may still be at work."""
     return not isinstance(error, TimedOut) or not error.sent
 
 

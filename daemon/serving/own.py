@@ -1,6 +1,6 @@
 """What Reef itself asks a model: episodes, reflection, judges."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -53,10 +53,13 @@ class OwnCalls:
         tags: Mapping[str, str] | None = None,
         record: bool = True,
         on_sent: Callable[[], None] | None = None,
+        on_again: Callable[[bool], Awaitable[None]] | None = None,
+        runtime: Runtime | None = None,
     ) -> Completed:
         """Ask for one answer. `served` stands in front of the messages and is what the record names; `model`
         None means the runtime's own; `messages` have the roles system, user and assistant, and text;
-        `on_sent` as in `ProviderRequest`.
+        `on_sent` and `on_again` as in `ProviderRequest`. With a `runtime` nothing is routed: it is asked, and
+        `model` is its own name for it.
 
         Raises:
             UpstreamFailed: it could not be asked, refused, or said nothing that can be read.
@@ -64,7 +67,8 @@ class OwnCalls:
             Unavailable: not now (loading), or the record could not be stored.
             Unsupported: no runtime has a model.
         """
-        runtime, model = self._router.own(model, self._upstream_of(scenario))
+        if runtime is None:
+            runtime, model = self._router.own(model, self._upstream_of(scenario))
         dialect = next(dialect for dialect in DIALECTS if runtime.speaks(dialect))
         codec = codec_for(dialect)
         body = codec.ask(
@@ -99,6 +103,7 @@ class OwnCalls:
                 scenario=scenario,
                 attempts=draft.attempts,
                 on_sent=on_sent,
+                on_again=on_again,
             )
             await _send(runtime, request, draft)
             parsed = codec.parse(draft.response, stream=False)

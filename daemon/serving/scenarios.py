@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sqlalchemy import select, update
+from sqlalchemy import Connection, select, update
 
 from daemon.harness.adapters import adapter
 from daemon.harness.files import from_files, to_files
@@ -203,11 +203,17 @@ class Scenarios:
         await self._history.store.write(lambda connection: connection.execute(change))
         scenario.training_mode = mode
 
-    async def archive(self, name: str) -> tuple[str, ...]:
-        """Take a scenario out of service; returns the refs that keep its history."""
+    async def archive(self, name: str, close: Callable[[Connection], None]) -> tuple[str, ...]:
+        """Take a scenario out of service, and `close` what it had under way in the same commit; returns the
+        refs that keep its history."""
         self.get(name)
         change = update(table).where(table.c.scenario == name).values(archived_at=rfc3339(now()))
-        await self._history.store.write(lambda connection: connection.execute(change))
+
+        def work(connection: Connection) -> None:
+            close(connection)
+            connection.execute(change)
+
+        await self._history.store.write(work)
         del self._loaded[name]
         self._archived.add(name)
         return await asyncio.to_thread(self._history.git.archive, name)

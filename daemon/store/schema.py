@@ -14,6 +14,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     Text,
+    false,
 )
 
 metadata = MetaData()
@@ -170,6 +171,14 @@ steps = Table(
     Column("release_id", Text),
     Column("pending", Boolean, nullable=False, default=False),
     Column("allowed_usd", Float, doc="what it may spend in all; null: not asked yet, or no price is known"),
+    Column(
+        "cancel_asked",
+        Boolean,
+        nullable=False,
+        default=False,
+        server_default=false(),
+        doc="a person wants it to end; whoever runs it does that",
+    ),
     Column("metrics", Text, doc="JSON object"),
     Column("error", Text, doc="JSON {message, hint}"),
     Column("notes", Text, doc="JSON list of lines"),
@@ -267,4 +276,16 @@ spending = Table(
     Column("output_tokens", Integer, nullable=False, default=0),
     PrimaryKeyConstraint("scenario", "step", "day"),
     Index("spending_by_day", "day"),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("day", Text, nullable=False, doc="UTC date on which it was taken"),
+    Column("scenario", Text, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("usd", Float, nullable=False, doc="the most that one call under way can cost"),
+    Column("input_tokens", Integer, nullable=False),
+    Column("output_tokens", Integer, nullable=False),
 )

@@ -1,6 +1,7 @@
 """The store as the rooms above use it: `read` and `write`, each a function of a connection."""
 
 import asyncio
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -14,6 +15,8 @@ from daemon.store.writer import Writer, cannot_write
 from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
+
+log = logging.getLogger("reef.store")
 
 
 class Store:
@@ -40,6 +43,24 @@ class Store:
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the next grouped commit and return when it is durable."""
         return await asyncio.wrap_future(self.writer.submit(work))
+
+    async def write_anyway(self, work: Callable[[Connection], T]) -> T:
+        """As `write`; a caller that is cancelled meanwhile waits for the commit, and is cancelled after it.
+
+        `write` may drop what no commit has taken up when its caller is cancelled.
+        """
+        written = asyncio.wrap_future(self.writer.submit(work))
+        cancelled: asyncio.CancelledError | None = None
+        while not written.done():
+            try:
+                await asyncio.wait([written])
+            except asyncio.CancelledError as error:
+                cancelled = error
+        if cancelled is not None:
+            if (lost := written.exception()) is not None:
+                log.warning("a write of a cancelled task failed: %s", lost)
+            raise cancelled
+        return written.result()
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.read_now, work)

@@ -5,7 +5,7 @@ Owns: which reports are lessons, and in which order its proposers are asked. Eac
 async `propose(context, options)`, and its name in `PROPOSERS`.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection
 from typing import ClassVar
 
 from recipes.harness_evolve import demonstrations, feedback, reflect
@@ -34,6 +34,11 @@ class HarnessEvolve(Recipe):
     def proposers(self) -> tuple[str, ...]:
         return tuple(self.options.proposers)
 
+    def proposers_left(self, tried: Collection[str]) -> tuple[ProposerName, ...]:
+        """Those after the last that was tried: they are asked in order, so the ones before had it too."""
+        names = self.options.proposers
+        return tuple(names[max((names.index(name) + 1 for name in names if name in tried), default=0) :])
+
     def needs_model(self) -> bool:
         return "reflect" in self.options.proposers
 
@@ -55,7 +60,7 @@ class HarnessEvolve(Recipe):
             Refused: what a proposer brought was refused, and no other one had a proposal.
         """
         refused: Refused | None = None
-        for name in self._not_asked(context):
+        for name in self.proposers_left(context.tried):
             if context.cancelled():
                 break
             try:
@@ -73,11 +78,6 @@ class HarnessEvolve(Recipe):
         if refused is not None:
             raise refused
         return None
-
-    def _not_asked(self, context: StepContext) -> Sequence[ProposerName]:
-        """The proposers after those that had this batch: asked in order, the others had it too."""
-        names = self.options.proposers
-        return names[max((names.index(name) + 1 for name in names if name in context.tried), default=0) :]
 
     def _turned_down(self, context: StepContext, proposal: Proposal) -> PastStep | None:
         return turned_down(proposal.mutations, context.content_id, context.gate_tasks, context.history)

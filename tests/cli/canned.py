@@ -165,6 +165,7 @@ def routes() -> dict[str, Any]:
         "GET /reef/records": {"records": [RECORD], "next_after_sequence": 1},
         "GET /reef/scenarios/ready/records": {"records": [RECORD], "next_after_sequence": 1},
         f"GET /reef/records/{RECEIPT}": story,
+        "POST /reef/train": {"agent_record_id": "ask-1", "scenario": "ready", "request_type": "train"},
         "POST /reef/report": {"agent_record_id": "rep-1", "scenario": "ready", "request_type": "report"},
         "GET /reef/reports": lambda asked: {
             "reports": [REPORT] if asked.query.get("state") in waiting else []

@@ -24,6 +24,7 @@ PRINTS_DATA = [
     "status", "env", "token", "recipes", "scenarios", "scenarios show", "scenarios create new",
     "scenarios archive ready", "records", f"explain {RECEIPT}", "report --score 1 --last", "pending", "steps",
     "step 1", "log", "log -p", "show", "diff", "checkout HEAD~1", "promote", "reject",
+    "train kindly",
 ]  # fmt: skip
 
 
@@ -88,6 +89,15 @@ def test_a_report_is_sent_as_it_was_said(online: RunReef, fake: FakeDaemon, nowh
         "references": ["run:7", RECEIPT],
     }
     assert asked.headers["x-reef-scenario"] == "ready"
+
+
+def test_an_instruction_is_sent_to_the_scenario(online: RunReef, fake: FakeDaemon) -> None:
+    ran = online("train", "Use metric units.")
+    assert ran.out == "ready: instruction ask-1 is the next step; see `reef steps`\n"
+    asked = fake.last("POST /reef/train")
+    assert asked.body == {"text": "Use metric units."}
+    assert asked.headers["x-reef-scenario"] == "ready"
+    assert online("train", " ").code == 2
 
 
 def test_the_hint_about_gate_tasks_is_passed_on(online: RunReef, fake: FakeDaemon) -> None:

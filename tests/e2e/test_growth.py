@@ -1,6 +1,7 @@
 """Growing as it is watched and interrupted: its events, and going on after something has changed."""
 
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -109,6 +110,7 @@ def test_tasks_that_changed_while_a_step_waited_are_measured_anew(tmp_path: Path
         _, receipt = daemon.ask(PROMPT, scenario="ready-1")
         hold(stub, "part ", after=6)
         daemon.report(receipt, score=0, feedback=SENTENCE)
+        daemon.step("ready-1", 1, until=("evaluating",))
         ran = wait_for(
             lambda: found if len(found := daemon.get("/reef/steps/ready-1/1")["episodes"]) >= 4 else None,
             "some episodes",
@@ -206,3 +208,34 @@ def test_a_retry_tells_that_the_verdict_on_what_it_replaces_changed(
             ("ineligible", "superseded"),
         ]
         assert (told[1]["report"], told[1]["receipt"]) == (report, receipt)
+
+
+def test_a_scenario_that_could_not_be_archived_grows_on(tmp_path: Path, stub: StubProvider) -> None:
+    configure(tmp_path, stub)
+    with running(tmp_path) as daemon:
+        _, receipt = daemon.ask(PROMPT, scenario="ready-1")
+        with sqlite3.connect(daemon.home / "reef.db") as db:
+            db.execute(
+                "CREATE TRIGGER cannot BEFORE UPDATE OF archived_at ON scenarios "
+                "BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
+            )
+        db.close()
+        with daemon.client() as client:
+            assert client.delete("/reef/scenarios/ready-1").status_code == 503
+        daemon.report(receipt, score=0, feedback=SENTENCE)
+        assert daemon.step("ready-1", 1, until=("done",))["outcome"] == "select"
+
+
+def test_a_step_that_is_cancelled_is_so_after_a_crash(tmp_path: Path, stub: StubProvider) -> None:
+    configure(tmp_path, stub)
+    with running(tmp_path) as daemon:
+        _, receipt = daemon.ask(PROMPT, scenario="ready-1")
+        hold(stub, "part ")
+        daemon.report(receipt, score=0, feedback=SENTENCE)
+        daemon.step("ready-1", 1, until=("evaluating",))
+        daemon.post("/reef/steps/ready-1/1/cancel", {}, status=202)
+        daemon.kill()
+        release_stub(stub)
+        daemon.start()
+        step = daemon.step("ready-1", 1, until=("done",))
+        assert (step["outcome"], step["decision"]) == ("skip", "cancelled by a person")

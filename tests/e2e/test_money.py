@@ -1,6 +1,8 @@
 """Growth never spends more than a day's limit, whatever its calls turn out to cost; a person may let it."""
 
 import json
+import sqlite3
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -8,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.running import Daemon, running, wait_for
+from tests.e2e.test_growth import listening, named
 from tests.stub_provider import Answer, Asked, Raw, StubProvider
 
 SENTENCE = "Return the words after the colon, and nothing else."
@@ -153,15 +156,27 @@ def test_long_tasks_cost_what_their_texts_do(tmp_path: Path, stub: StubProvider)
 def test_parallel_steps_share_the_limit(tmp_path: Path, stub: StubProvider) -> None:
     limit = 0.12  # one step is expected to take about $0.07
     configure(tmp_path, stub, limit)
-    stub.delay_s = 0.1
+    answered = threading.Event()
+
+    def held(asked: Asked) -> str:
+        answered.wait(60)
+        return right_with_the_sentence(asked)
+
     with running(tmp_path) as daemon:
         receipts = {name: daemon.ask("Return exactly: reef", scenario=name)[1] for name in ("a", "b")}
+        stub.answer = held
         for receipt in receipts.values():
             daemon.report(receipt, score=0, feedback=SENTENCE)
-        states = {name: daemon.step(name, 1)["waits_for"] for name in receipts}
-        assert sorted(states.values(), key=str) == [None, "money"]
+
+        def one_waits() -> str | None:
+            rows = daemon.get("/reef/steps")["steps"]
+            return next((row["scenario"] for row in rows if row["waits_for"] == "money"), None)
+
+        waiting = wait_for(one_waits, "a step that waits")
+        answered.set()
+        (other,) = receipts.keys() - {waiting}
+        assert daemon.step(other, 1)["waits_for"] is None
         assert spent(daemon) <= limit
-        (waiting,) = (name for name, waits in states.items() if waits)
         daemon.post(f"/reef/steps/{waiting}/1/run", {}, status=202)
         step = grown(daemon, waiting)
         assert (step["outcome"], step["waits_for"]) == ("select", None)
@@ -267,6 +282,63 @@ def test_a_crash_leaves_nothing_kept_for_a_step_that_is_over(tmp_path: Path, stu
         assert grown(daemon)["outcome"] == "select"
         teach(daemon, text="Be kind.")
         assert grown(daemon, number=2)["outcome"] == "reject"
+
+
+CANNOT_WAIT = """
+CREATE TRIGGER cannot_wait BEFORE UPDATE ON steps WHEN NEW.state IN ('waiting', 'done')
+BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END;
+"""
+
+
+def change_store(daemon: Daemon, statements: str) -> None:
+    with sqlite3.connect(daemon.home / "reef.db") as db:
+        db.executescript(statements)
+    db.close()
+
+
+def test_killed_while_it_writes_that_it_waits_it_has_nobodys_leave(
+    tmp_path: Path, stub: StubProvider
+) -> None:
+    """That it waits cannot be written, which leaves the store as a crash just before it does."""
+    configure(tmp_path, stub, 0.01)
+    with running(tmp_path) as daemon:
+        change_store(daemon, CANNOT_WAIT)
+        with listening(daemon) as heard:
+            teach(daemon)
+            wait_for(lambda: named(heard, "error") or None, "the failed write")
+        daemon.kill()
+        change_store(daemon, "DROP TRIGGER cannot_wait")
+        daemon.start()
+        assert daemon.step("s", 1)["waits_for"] == "money"
+        assert len(stub.asked) == 1, "nothing was asked for it"
+
+
+def test_what_calls_held_when_it_was_killed_counts_in_full(tmp_path: Path, stub: StubProvider) -> None:
+    """Nobody knows whether they were answered."""
+    configure(tmp_path, stub, 1.0)
+    reef = tmp_path / "reef.toml"
+    reef.write_text(reef.read_text().replace("[growth]", "[growth]\nparallel_episodes = 4"))
+    with running(tmp_path) as daemon:
+        _, receipt = daemon.ask("Return exactly: reef is ready", scenario="s")
+        stub.delay_s = 600.0
+        daemon.report(receipt, score=0, feedback=SENTENCE)
+        wait_for(lambda: len(stub.asked) == 5 or None, "four calls under way")
+        assert spent(daemon) == 0
+        daemon.kill()
+        with sqlite3.connect(daemon.home / "reef.db") as db:
+            calls, held = db.execute("SELECT count(*), sum(usd) FROM holds").fetchone()
+        db.close()
+        assert calls == 4
+        assert held > 4 * 100 * PRICE / 1e6
+        stub.delay_s = 0.0
+        daemon.start()
+        assert spent(daemon) >= held
+        step = grown(daemon)
+        assert step["outcome"] == "select", step["decision"]
+        cost = step["metrics"]["cost"]
+        assert cost["calls"] == cost["episodes"] + 4 == len(stub.asked) - 1
+        assert cost["money"] == pytest.approx(spent(daemon))
+        assert cost["money"] > held
 
 
 def test_a_cancelled_wait_spends_nothing(tmp_path: Path, stub: StubProvider) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -207,6 +208,13 @@ def test_reflect() -> None:
     assert hostile in user.split(fence)[1]
     assert "fine" not in user
     assert fence not in propose_fence(context)
+
+
+def test_reflect_reads_an_instruction() -> None:
+    asked = replace(unit(None, "Use metric units."), exchanges=())
+    context = Context([asked], answers=[GOOD])
+    assert propose(context, "reflect") is not None
+    assert "The owner asks for this change: Use metric units." in str(context.asked[0][1]["content"])
 
 
 def propose_fence(context: Context) -> str:

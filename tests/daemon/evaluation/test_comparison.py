@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from daemon.evaluation import comparison
-from daemon.evaluation.comparison import Stopped, compare
+from daemon.evaluation.comparison import Stopped, being_cancelled, compare
 from daemon.evaluation.scores import Decision, EpisodeKey, Scored
 from daemon.settings.model import GateSection
-from reef.errors import ReefError, UpstreamFailed
+from reef.errors import ReefError, Unavailable, UpstreamFailed
 from reef.feedback import Usage
 from reef.tasks import Episode, Side, Task
 
@@ -66,20 +66,21 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparison, "RETRY_AFTER_S", (0.0, 0.0))
 
 
-def run(runner: Runner, log: Log, **more: Any) -> Decision:
-    async def go() -> Decision:
-        return await compare(
-            tasks=TASKS,
-            gate=GateSection(),
-            seed=7,
-            copies=True,
-            run=runner,
-            log=log,
-            limit=asyncio.Semaphore(4),
-            **more,
-        )
+async def compared(runner: Runner, log: Log, **more: Any) -> Decision:
+    return await compare(
+        tasks=TASKS,
+        gate=GateSection(),
+        seed=7,
+        copies=True,
+        run=runner,
+        log=log,
+        limit=asyncio.Semaphore(4),
+        **more,
+    )
 
-    return asyncio.run(go())
+
+def run(runner: Runner, log: Log, **more: Any) -> Decision:
+    return asyncio.run(compared(runner, log, **more))
 
 
 def test_a_better_candidate_is_selected() -> None:
@@ -170,3 +171,42 @@ def test_nothing_runs_without_gate_tasks() -> None:
     decision = asyncio.run(go())
     assert decision.for_person
     assert decision.metrics["cost"]["episodes"] == 0
+
+
+def test_what_breaks_while_it_is_cancelled_takes_the_cancellation_not_away() -> None:
+    """Neither as an error of the step, nor by asking once more."""
+
+    class Breaks(Runner):
+        async def run(self, task: Task, side: Side, repeat: int) -> Episode:
+            self.started.append((task.id, side, repeat))
+            running.set()
+            try:
+                await asyncio.sleep(60)
+            except asyncio.CancelledError:
+                raise Unavailable("the disk is full") from None
+            raise AssertionError
+
+    runner, log = Breaks(), Log()
+    running = asyncio.Event()
+
+    async def go() -> None:
+        work = asyncio.create_task(compared(runner, log))
+        await running.wait()
+        work.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asyncio.wait_for(work, 10)
+
+    asyncio.run(go())
+    assert len(runner.started) == len(set(runner.started)), "asked once each"
+    assert log.errors == []
+
+
+def test_an_error_leaves_its_task_as_it_was() -> None:
+    """A group of tasks marks the task it fails in as cancelled; the loop that grows must go on."""
+
+    async def go() -> None:
+        with pytest.raises(UpstreamFailed):
+            await compared(Runner(fails=99), Log())
+        assert not being_cancelled()
+
+    asyncio.run(go())

@@ -78,3 +78,10 @@ def test_the_cost_of_a_step(home: House) -> None:
     assert cost == {"calls": 2, "input_tokens": 200, "output_tokens": 20, "money": None}
     reserve(home, "a", 0.1)
     assert home.store.read_now(lambda connection: budget.cost_of(connection, "a", 1))["money"] == 0.5
+
+
+def test_nothing_is_free_on_a_day_that_is_spent(home: House) -> None:
+    spend(home, "b", 1.5)
+    assert free(home) == -0.5
+    assert reserve(home, "a", 0.0)
+    assert not reserve(home, "a", 0.01)

@@ -33,7 +33,8 @@ def context(home: House) -> Context:
     tree = HarnessTree()
     powers = Powers(
         caller=Caller(None),  # type: ignore[arg-type]
-        purse=Purse(home.store, "a", 1, Price(1, 1), 1.0, left=0.25, free=0.5),
+        purse=Purse(home.store, home.lease("a"), 1, Price(1, 1), 1.0, left=0.25, free=0.5),
+        runtime=None,
         model="m",
         episode_slots=asyncio.Semaphore(1),
         check=lambda mutations: check(tree, mutations, kinds_allowed=ENTRY_KINDS, leak_texts=leaks(TASKS)),

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daemon.evaluation.scores import Plan, Unit
-from daemon.growth.estimate import CallSize, Estimate, call_size, gate_calls, prefix_tokens
+from daemon.growth.estimate import CallSize, Estimate, call_size, gate_calls
 from daemon.wire.prefix import Prefix
 from reef.runtime import Price
 from reef.tasks import Task
@@ -21,17 +21,24 @@ def plan(*tasks: Task, repeats: int = 1) -> Plan:
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_a_longer_text_is_never_guessed_smaller(text: str, more: str) -> None:
-    def size(content: str) -> int:
-        return call_size([{"role": "user", "content": content}], max_tokens=1).input_tokens
+    def size(content: str) -> CallSize:
+        return call_size([{"role": "user", "content": content}], max_tokens=1)
 
-    assert size(text + more) >= size(text) > len(text.encode("utf-8", "surrogatepass")) // 3
+    there = len(text.encode("utf-8", "surrogatepass"))
+    assert size(text + more).input_tokens >= size(text).input_tokens > there // 3
+    assert size(text + more).most_input_tokens >= size(text).most_input_tokens > there
+
+
+def test_what_a_call_holds_is_a_bound_for_text_that_tokenizers_cut_small() -> None:
+    digits = call_size([{"role": "user", "content": "7" * 900}], max_tokens=1)
+    assert digits.most_input_tokens > 900 > digits.input_tokens > 300
 
 
 def test_both_sides_carry_their_prefix() -> None:
     before, after = Prefix("a" * 300), Prefix("a" * 3000, (("q" * 300, "a" * 300),))
     made = list(gate_calls(plan(task("t")), {"current": before, "candidate": after}, 50, ()))
-    assert made[1].input_tokens - made[0].input_tokens == prefix_tokens(after) - prefix_tokens(before)
-    assert prefix_tokens(after) > 1200
+    assert made[1].text_bytes - made[0].text_bytes == 3000 + 600 - 300
+    assert made[1].extra_tokens > made[0].extra_tokens
     unmade = list(gate_calls(plan(task("t")), {"current": before}, 50, ()))
     assert unmade[1].input_tokens == unmade[0].input_tokens + 512
 
@@ -46,9 +53,20 @@ def test_only_what_is_missing_is_counted() -> None:
 
 
 def test_the_sentence() -> None:
-    sizes = [CallSize(1000, 100), CallSize(900, 0)]
+    sizes = [CallSize(0, 1000, 100), CallSize(0, 900, 0)]
     assert (
         Estimate.of(sizes, Price(1.0, 10.0)).sentence()
         == "2 model calls, about 2,000 tokens, at most about $0.0029"
     )
     assert Estimate.of(sizes, None).sentence().endswith("no known price")
+
+
+@given(st.lists(st.tuples(st.integers(0, 5000), st.integers(0, 200), st.integers(0, 500)), min_size=1))
+def test_with_what_is_estimated_the_last_call_can_hold_its_most(sizes: list[tuple[int, int, int]]) -> None:
+    price = Price(3.0, 15.0)
+    calls = [CallSize(*size) for size in sizes]
+    left = Estimate.of(calls, price).usd
+    assert left is not None
+    for call in calls:
+        assert call.most_usd(price) <= left + 1e-9
+        left -= call.usd(price)

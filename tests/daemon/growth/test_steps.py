@@ -1,6 +1,6 @@
 """Steps as rows: begun with their batch in one transaction, carried on once, told without counting twice."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +10,8 @@ from sqlalchemy import Connection, insert, select
 from daemon.growth import budget, steps
 from daemon.growth.lease import Lease, LostLease, take
 from daemon.store.schema import episodes, scenarios
+from recipes.harness_evolve import HarnessEvolve
+from recipes.harness_evolve.options import EvolveOptions
 from reef.errors import NotFound
 from reef.feedback import Usage
 from tests.daemon.records.desk import RECIPE, Desk
@@ -112,7 +114,10 @@ class TestCarryingOn:
 
     def carry_on(self, desk: Desk, lease: Lease, step: int) -> int | None:
         row = get(desk, step)
-        return write(desk, lambda c: steps.carry_on(c, lease, row, self.PROPOSERS))
+        return write(desk, lambda c: steps.carry_on(c, lease, row, self.left))
+
+    def left(self, tried: Collection[str]) -> list[str]:
+        return [name for name in self.PROPOSERS if name not in tried]
 
     def test_the_batch_goes_through_every_proposer_once(self, desk: Desk, lease: Lease) -> None:
         report = desk.lesson(desk.record())
@@ -139,6 +144,16 @@ class TestCarryingOn:
         begin(desk, lease)
         finish(desk, lease, 1)
         assert self.carry_on(desk, lease, 1) == self.carry_on(desk, lease, 1) == 2
+
+    def test_the_recipe_says_who_is_left(self, desk: Desk, lease: Lease) -> None:
+        """A proposer that is asked in order had the batch, though it brought nothing then."""
+        desk.lesson(desk.record())
+        begin(desk, lease)
+        finish(desk, lease, 1, proposer="reflect")
+        recipe = HarnessEvolve(EvolveOptions(proposers=self.PROPOSERS))
+        assert write(desk, lambda c: steps.carry_on(c, lease, get(desk, 1), recipe.proposers_left)) is None
+        finish(desk, lease, 1, proposer="demonstrations")
+        assert write(desk, lambda c: steps.carry_on(c, lease, get(desk, 1), recipe.proposers_left)) == 2
 
     def test_a_step_without_a_proposal_ends_it(self, desk: Desk, lease: Lease) -> None:
         desk.lesson(desk.record())

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from daemon.harness.mutations import apply, check, parse_mutations
+from daemon.harness.mutations import apply, check
 from daemon.harness.scan import scan_text
-from reef.errors import Invalid, Refused
+from reef.errors import Refused
 from reef.tree import ENTRY_KINDS, Entry, HarnessTree, Mutation
 
 TREE = HarnessTree((Entry("a", "rules", {"text": "One."}), Entry("b", "rules", {"text": "Two."})))
@@ -150,31 +150,3 @@ def test_directives(text: str) -> None:
 )
 def test_ordinary_rules_pass(text: str) -> None:
     assert scan_text(text) == []
-
-
-def test_parse_round_trip() -> None:
-    wire = [
-        {"op": "create", "id": "a", "options": {"name": "rules", "config": {"text": "x"}, "disabled": True}},
-        {"op": "remove", "id": "b"},
-    ]
-    assert [mutation.to_wire() for mutation in parse_mutations(wire)] == wire
-
-
-@pytest.mark.parametrize(
-    ("wire", "says"),
-    [
-        ({}, "must be a list"),
-        (["x"], r"mutations\[0\]` must be an object"),
-        ([{"op": "patch", "id": "a"}], r"mutations\[0\].op"),
-        ([{"op": "remove", "id": 3}], r"mutations\[0\].id"),
-        ([{"op": "remove", "id": "a", "path": "/"}], r"mutations\[0\].path"),
-        ([{"op": "remove", "id": "a", "options": {"name": "rules"}}], "no meaning"),
-        ([{"op": "update", "id": "a", "options": {"name": "poem"}}], "options.name"),
-        ([{"op": "update", "id": "a", "options": {"config": []}}], "options.config"),
-        ([{"op": "update", "id": "a", "options": {"disabled": 1}}], "options.disabled"),
-        ([{"op": "remove", "id": "a"}] * 101, "more than 100"),
-    ],
-)
-def test_parse_names_the_place(wire: Any, says: str) -> None:
-    with pytest.raises(Invalid, match=says):
-        parse_mutations(wire)

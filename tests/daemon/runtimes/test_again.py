@@ -10,7 +10,7 @@ import pytest
 from daemon.runtimes import again
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.errors import ReefError, TimedOut, UpstreamFailed
+from reef.errors import Invalid, ReefError, TimedOut, UpstreamFailed
 from reef.runtime import ProviderRequest, ProviderResponse
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
 
@@ -152,3 +152,25 @@ def test_what_may_still_be_at_work_is_not_repeated(error: ReefError, repeated: b
     with pytest.raises(type(error)):
         asyncio.run(again.send_again(broken, ProviderRequest("chat", "/", (), b""), "main", 1))
     assert asked == 1 + repeated
+
+
+def test_who_pays_is_asked_before_another_try() -> None:
+    """With whether the one before may have been answered; what it raises ends the request."""
+    told: list[bool] = []
+
+    async def again_(may_have_cost: bool) -> None:
+        told.append(may_have_cost)
+        if len(told) == 3:
+            raise Invalid("no money")
+
+    ends = iter([UpstreamFailed("refused", sent=False), UpstreamFailed("broke off"), None])
+
+    async def send(_: ProviderRequest) -> ProviderResponse:
+        if (error := next(ends)) is not None:
+            raise error
+        return ProviderResponse(503, (("retry-after", "0"),), nothing())
+
+    request = ProviderRequest("chat", "/", (), b"", on_again=again_)
+    with pytest.raises(Invalid, match="no money"):
+        asyncio.run(again.send_again(send, request, "main", 5))
+    assert told == [False, True, False]

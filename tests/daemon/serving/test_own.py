@@ -66,6 +66,22 @@ def test_an_episode(api: str, stub: StubProvider) -> None:
     assert complete(stub, records, api=api).text == "wrong"
 
 
+def test_a_runtime_that_is_handed_on_is_asked(stub: StubProvider) -> None:
+    """Whatever the router would say: it has no runtime at all here."""
+    stub.answer = lambda asked: asked.payload["model"]
+
+    async def run() -> Completed:
+        records = MemoryRecords()
+        runtime = HttpUpstream(UpstreamSection(name="stub", base_url=stub.url), {})
+        try:
+            exchange = Exchange(Router([]), records, OneRelease(records))
+            return await exchange.complete(ASKED, scenario="s", runtime=runtime, model="there")
+        finally:
+            await runtime.close()
+
+    assert asyncio.run(run()).text == "there"
+
+
 def test_a_call_need_not_be_recorded(stub: StubProvider) -> None:
     stub.answer = lambda asked: '{"a": 1}'
     records = MemoryRecords()
