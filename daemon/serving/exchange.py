@@ -63,7 +63,7 @@ class Exchange:
             ReefError: nothing was asked of an upstream (malformed, unknown scenario, no upstream for the
                 dialect, loading), or the record could not be stored.
         """
-        began = perf_counter()
+        arrived, began = now(), perf_counter()
         codec = codec_for(call.dialect)
         facts = codec.facts(call.body)
         runtimes = self.router.route(call.dialect, facts.model, self.upstream_of(call.scenario))
@@ -72,6 +72,7 @@ class Exchange:
         if served.prefix:
             body = codec.inject(body, served.prefix)
         draft = _draft(call, served, runtimes[0])
+        draft.created_at = arrived
         draft.model = facts.model or runtimes[0].model
         draft.facts = facts
         draft.conversation = conversation

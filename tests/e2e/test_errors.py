@@ -202,7 +202,7 @@ def test_a_missing_model(here: Terminal, stub: StubProvider) -> None:
     told = here.refused("up", "--port", "0", "--reef.model_path", "not.gguf", code=4)
     assert "is not a GGUF file" in told
     nothing_runs(here)
-    assert "known: smollm2" in here.refused("models", "add", "smollm3", code=4)
+    assert "one of: smollm2" in here.refused("models", "add", "smollm3", code=4)
 
 
 def test_a_port_in_use(here: Terminal, stub: StubProvider) -> None:

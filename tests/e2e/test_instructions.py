@@ -60,7 +60,8 @@ def test_an_instruction_that_teaches_nothing_is_consumed(tmp_path: Path, stub: S
         train(daemon, SENTENCE)
         daemon.step("ready-1", 1, until=("done",))
         train(daemon, SENTENCE)
-        assert daemon.step("ready-1", 2, until=("done",))["outcome"] == "skip"
+        second = daemon.step("ready-1", 2, until=("done",))
+        assert second["outcome"] == "reject", "who reflects on it answers nonsense"
         assert daemon.get("/reef/status")["scenarios"]["ready-1"]["pending_instructions"] == 0
 
 

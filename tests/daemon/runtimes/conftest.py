@@ -13,11 +13,12 @@ from tests.tiny_gguf import tiny_model
 _MODULES = {"llama-cpp-python": "llama_cpp"}
 
 
-@pytest.fixture(params=ENGINES)
+INSTALLED = [kind for kind in ENGINES if find_spec(_MODULES.get(kind, kind)) is not None]
+
+
+@pytest.fixture(params=INSTALLED)
 def make(request: pytest.FixtureRequest, tmp_path: Path) -> Make:
     kind: str = request.param
-    if find_spec(_MODULES.get(kind, kind)) is None:
-        pytest.skip(f"the engine {kind} is not installed")
 
     def made(path: Path | None = None, *, context: int = CONTEXT, idle: float | None = None) -> Engine:
         config = EngineConfig(
