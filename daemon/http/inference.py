@@ -62,7 +62,7 @@ class InferenceApp:
         drain: bool = False,
     ) -> None:
         self._exchange = exchange
-        self._relay = Relay(exchange.router, exchange.upstream_of, relay)
+        self._relay = Relay(exchange.router, exchange.upstream_of, exchange.budgets, relay)
         self._max_body = max_body
         self._require_scenario = require_scenario
         self._drain = drain

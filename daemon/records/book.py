@@ -147,7 +147,7 @@ class RecordBook:
                 "message_hash": messages,
             },
         )
-        if messages is not None and draft.status == "complete":
+        if messages is not None:
             draft.superseded = supersede(connection, draft, messages)
         names = {*draft.aliases, *parsed.aliases} - {draft.id}
         if draft.upstream_request_id:

@@ -3,6 +3,7 @@
 Equal requests that ran at the same time are no retries: who asks for several answers at once wants them all.
 """
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from hashlib import blake2b
 
@@ -31,32 +32,22 @@ def message_hash(payload: Json) -> bytes | None:
 
 
 def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tuple[str, str]]:
-    """Mark what it repeats: turns with these messages, of its run, session or conversation, that were over.
+    """Mark the turns that were sent again: equal messages, in the same run, session or conversation.
 
-    `draft`, a turn that is complete, counts instead. Reports on them teach nothing any more, unless they did
-    already; returns (report, receipt) of each verdict that changed.
+    Where `draft` is complete it counts instead of what it repeats: what was over when it began, and what came
+    to no answer, however late that showed. Else it is marked itself, where a later one is complete already.
+    Reports on a marked turn teach nothing any more, unless they did already; returns (report, receipt) of
+    each verdict that changed.
     """
-    shared = [
-        records.c[name] == value
-        for name, value in (
-            ("run", draft.run),
-            ("session", draft.session),
-            ("conversation", None if draft.opens else draft.conversation),
-        )
-        if value
-    ]
-    if not shared:
+    equal = _equal(connection, draft, messages)
+    if draft.status != "complete":
+        later = [turn.id for turn in equal if turn.complete and turn.began >= draft.created_at - _STORED_TO]
+        if later:
+            own = update(records).where(records.c.id == draft.id)
+            connection.execute(own.values(superseded_by=later[-1]))
         return []
     began = draft.created_at + _STORED_TO
-    query = select(records.c.id, records.c.created_at, records.c.total_ms).where(
-        records.c.scenario == draft.scenario,
-        records.c.message_hash == messages,
-        records.c.dialect == draft.dialect,
-        records.c.kind == "turn",
-        records.c.id != draft.id,
-        or_(*shared),
-    )
-    earlier = [row.id for row in connection.execute(query) if _ended(row.created_at, row.total_ms) <= began]
+    earlier = [turn.id for turn in equal if (turn.ended if turn.complete else turn.began) <= began]
     if not earlier:
         return []
     connection.execute(update(records).where(records.c.id.in_(earlier)).values(superseded_by=draft.id))
@@ -78,5 +69,39 @@ def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tup
     return changed
 
 
-def _ended(created_at: str, total_ms: float | None) -> datetime:
-    return datetime.fromisoformat(created_at) + timedelta(milliseconds=total_ms or 0.0)
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    id: str
+    complete: bool
+    began: datetime
+    ended: datetime
+
+
+def _equal(connection: Connection, draft: Draft, messages: bytes) -> list[_Turn]:
+    """The stored turns with these messages that belong with `draft`, the latest stored last."""
+    named = (
+        ("run", draft.run),
+        ("session", draft.session),
+        ("conversation", None if draft.opens else draft.conversation),
+    )
+    shared = [records.c[name] == value for name, value in named if value]
+    if not shared:
+        return []
+    query = (
+        select(records.c.id, records.c.status, records.c.created_at, records.c.total_ms)
+        .where(
+            records.c.scenario == draft.scenario,
+            records.c.message_hash == messages,
+            records.c.dialect == draft.dialect,
+            records.c.kind == "turn",
+            records.c.id != draft.id,
+            or_(*shared),
+        )
+        .order_by(records.c.sequence)
+    )
+    found = []
+    for row in connection.execute(query):
+        began = datetime.fromisoformat(row.created_at)
+        ended = began + timedelta(milliseconds=row.total_ms or 0.0)
+        found.append(_Turn(row.id, row.status == "complete", began, ended))
+    return found

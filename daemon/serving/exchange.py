@@ -24,7 +24,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
 from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
-from reef.errors import Invalid, OverBudget, ReefError, TimedOut, UpstreamFailed
+from reef.errors import Invalid, OverBudget, ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
 
@@ -99,6 +99,10 @@ class Exchange:
         except OverBudget as error:
             draft.upstream_name = None  # nobody was asked
             return await self._failed(turn, error, response)
+        except Unavailable as error:
+            if not draft.attempts:
+                raise
+            return await self._failed(turn, error, response)  # one was asked before this one said "not now"
         except asyncio.CancelledError:
             if not call.settled:
                 await self.keeper.keep_anyway(turn.end("aborted"))

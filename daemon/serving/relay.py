@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
 from daemon.runtimes.router import Router
+from daemon.serving.budgets import Budgets
 from daemon.serving.call import Answer, Begin, Call, Write
 from daemon.serving.reading import read_whole
 from daemon.serving.refusal import KEPT_STATUS, upstream_refused
@@ -18,13 +19,18 @@ ALWAYS = frozenset({"/embeddings", "/completions"})
 
 
 class Relay:
-    """`patterns` are shell patterns of further paths, each after `/v1`; `upstream_of` as in `Exchange`."""
+    """`patterns` are shell patterns of further paths, each after `/v1`; the rest as in `Exchange`."""
 
     def __init__(
-        self, router: Router, upstream_of: Callable[[str], str | None], patterns: Sequence[str] = ()
+        self,
+        router: Router,
+        upstream_of: Callable[[str], str | None],
+        budgets: Budgets,
+        patterns: Sequence[str] = (),
     ) -> None:
         self._router = router
         self._upstream_of = upstream_of
+        self._budgets = budgets
         self._patterns = tuple(patterns)
 
     def takes(self, method: str, path: str) -> bool:
@@ -37,8 +43,9 @@ class Relay:
         """The upstream's own answer. The call's dialect is that of the provider that knows its path.
 
         Raises:
-            ReefError: there is no such upstream, or it failed.
+            ReefError: there is no such upstream, it failed, or a hard budget is spent.
         """
+        self._budgets.admit(call.scenario)
         body, shape = call.body, call.dialect
         model = string((load_object(body) or {}).get("model")) if body else None
         runtime = self._router.pick(shape, model, self._upstream_of(call.scenario))

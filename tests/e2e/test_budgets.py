@@ -53,6 +53,8 @@ def refused(daemon: Daemon) -> list[openai.RateLimitError | anthropic.RateLimitE
             gpt.responses.create(model="m", input="hi")
         with pytest.raises(anthropic.RateLimitError) as messages:
             claude.messages.create(model="m", max_tokens=9, messages=CHAT)
+        with pytest.raises(openai.RateLimitError):
+            gpt.embeddings.create(model="m", input="passed on unrecorded, and not for nothing")
         claude.messages.count_tokens(model="m", messages=CHAT)
     found += [chat.value, responses.value, messages.value]
     return found

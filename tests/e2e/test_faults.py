@@ -167,6 +167,8 @@ FAULTS = {
 }
 KEPT = {"400", "401", "404", "413", "418", "422", "429", "html 403", "gzip 400", "error in 200"}
 """What the upstream says goes through as it is, where no bridge leads over it."""
+SILENT = ("silent", "half a head", "stalls")
+"""Those of whose upstream the daemon is impatient."""
 CELLS = [
     (fault, dialect, asks, way)
     for fault in FAULTS
@@ -192,11 +194,12 @@ def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
             "refused": f"http://127.0.0.1:{taken.getsockname()[1]}",
             "dns": "http://nowhere.invalid",
             "tls": wreck.url.replace("http:", "https:"),
+            **dict.fromkeys(SILENT, wreck.url),
             "*": wreck.url,
         }
         rows = [
             f'[[upstream]]\nname = "{way} {name}"\nbase_url = "{url}"\nmodels = ["{way}:{name}"]\n'
-            f"api = {json.dumps(api)}\nread_timeout_s = {SILENCE_S}\n"
+            f"api = {json.dumps(api)}\nread_timeout_s = {SILENCE_S if name in SILENT else LONG}\n"
             for name, url in addresses.items()
             for way, api in (("direct", DIALECTS), ("chat", ["chat"]), ("messages", ["messages"]))
         ]

@@ -9,8 +9,10 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
+from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.runtime import DIALECTS, Dialect
+from reef.errors import Unavailable
+from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
@@ -102,6 +104,30 @@ def test_the_record_names_who_was_asked_last_and_says_each_failure_once(stub: St
     assert len(draft.attempts) == 2
     assert (draft.upstream_name, "`c`" in (draft.error_message or "")) == ("c", True)
     assert answer.status_code == 502, "a key that only the last one wants is not the client's fault"
+
+
+def test_a_failure_is_recorded_where_the_one_that_stands_in_says_not_now(
+    stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    send = HttpUpstream.send
+
+    async def loading(self: HttpUpstream, request: ProviderRequest) -> ProviderResponse:
+        if self.name == "b":
+            raise Unavailable("the model is loading", retry_after_s=4)
+        return await send(self, request)
+
+    monkeypatch.setattr(HttpUpstream, "send", loading)
+    stub.answer = lambda asked: Fault(503)
+    both = [
+        UpstreamSection(name="a", base_url=stub.url, fallback=("b",)),
+        UpstreamSection(name="b", base_url=stub.url),
+    ]
+    with house(both) as built:
+        answer = httpx.post(f"{built.url}/v1/messages", json=body_of("messages"))
+        (draft,) = built.records.drafts
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "4")
+    assert (draft.status, draft.attempts) == ("failed", ["upstream `a` answered 503"])
+    assert answer.headers["x-reef-agent-record-id"] == draft.id
 
 
 def test_a_stream_that_broke_is_not_repeated(home: House, stub: StubProvider, second: StubProvider) -> None:

@@ -70,6 +70,20 @@ def test_answers_that_were_asked_for_at_once_are_no_retries_of_each_other(desk: 
     assert [superseded_by(desk, each) for each in (first, third, stale)] == [None, None, None]
 
 
+def test_what_came_to_no_answer_is_a_retrys_predecessor_however_late_that_showed(desk: Desk) -> None:
+    began = now()
+    first = desk.record(run="r", status="aborted", created_at=began, total_ms=5000.0)
+    second = desk.record(run="r", created_at=began + timedelta(milliseconds=900), total_ms=100.0)
+    late = desk.record(run="r", status="failed", created_at=began + timedelta(milliseconds=300), total_ms=9e3)
+    after = desk.record(run="r", status="aborted", created_at=began + timedelta(milliseconds=2000))
+    assert [superseded_by(desk, each) for each in (first, late, second, after)] == [
+        second,
+        second,
+        None,
+        None,
+    ]
+
+
 def test_two_who_open_with_the_same_words_are_two(desk: Desk) -> None:
     first = desk.record(conversation="h:1", opens=True)
     desk.record(conversation="h:1", opens=True)
