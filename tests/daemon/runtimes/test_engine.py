@@ -15,16 +15,34 @@ from typing import Any
 
 import pytest
 
+from daemon.runtimes.engine.kinds import KINDS
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
 from reef.runtime import DIALECTS, Dialect
-from tests.daemon.runtimes.engines import CONTEXT, READY_S, Make, request_of, said, started, until
+from tests.daemon.runtimes.engines import (
+    CONTEXT,
+    ENGINES,
+    INSTALLED,
+    READY_S,
+    Make,
+    request_of,
+    said,
+    started,
+    until,
+)
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
 
 LONG = 60_000  # tokens, which take the tiny model far longer than a test waits
 LETTER = {"100": 100}
 """Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_it_is_held_to_the_contract_where_it_is_installed(kind: str) -> None:
+    if kind not in INSTALLED:
+        pytest.skip(f"the engine contract on {kind}: not installed")
+    assert KINDS[kind].version().startswith(f"{kind} "), "the same engine is there for Reef"
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
