@@ -49,7 +49,7 @@ def add(
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: JsonFlag = False) -> None:
-    """Forget a model. A file that was added by its path stays where it is."""
+    """Forget a model that is not being served. A file that was added by its path stays where it is."""
     _ask("remove", as_json, "--", name)
 
 

@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
+import httpx
 import pytest
 
 from daemon.runtimes import models_url, models_verb
@@ -208,6 +210,39 @@ def test_no_network_and_no_https() -> None:
     with pytest.raises(Invalid, match="needs its checksum"):
         add("https://models.example/m.gguf")
     assert kept() == []
+
+
+@pytest.mark.parametrize(
+    ("given", "place", "taken"),
+    [
+        ("https://models.example/m.gguf", "https://far.example/m.gguf", True),
+        ("https://models.example/m.gguf", "http://far.example/m.gguf", False),
+        ("https://models.example/m.gguf", "http://127.0.0.1/m.gguf", False),
+        ("http://127.0.0.1/m.gguf", "http://localhost/m.gguf", True),
+        ("http://127.0.0.1/m.gguf", "http://far.example/m.gguf", False),
+    ],
+)
+def test_a_redirect_stays_encrypted(
+    monkeypatch: pytest.MonkeyPatch, given: str, place: str, taken: bool
+) -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        if asked[-1] == given:
+            return httpx.Response(302, headers={"location": place})
+        return httpx.Response(200, content=WEIGHTS)
+
+    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(models_url.httpx, "Client", client)
+    if taken:
+        assert add(given, sha256=HASH) == "m"
+        assert (asked, kept()) == ([given, place], ["m.gguf"])
+        return
+    with pytest.raises(Unavailable, match="which is not https") as caught:
+        add(given, sha256=HASH)
+    assert place in caught.value.message
+    assert (asked, kept()) == ([given], [])
 
 
 FULL = """
