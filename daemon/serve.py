@@ -144,7 +144,7 @@ def _open_line(descriptor: int | None) -> Line:
 
         def say(message: dict[str, object]) -> None:
             if "url" in message:
-                print(f"reef serves at {message['url']}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"reef serves at {message['url']}", file=sys.stderr, flush=True)  # noqa: T201 - for people
 
         return say
     os.set_inheritable(descriptor, False)  # no child of ours may keep it open

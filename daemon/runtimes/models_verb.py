@@ -9,18 +9,20 @@ import orjson
 from daemon.runtimes.keeping import Progress
 from daemon.runtimes.models import KNOWN, file_of, listing, remove
 from daemon.runtimes.models_add import add
+from daemon.runtimes.models_use import check_unused
 
 
 def main(words: Sequence[str]) -> int:
     """`models list|add SOURCE|remove NAME [--json]`: data on stdout, talk and progress on stderr.
 
     Raises:
-        ReefError: as `add` and `remove`.
+        ReefError: as `add`, `check_unused` and `remove`.
     """
     asked = _parser().parse_args(words)
     if asked.verb == "list":
         _list(asked.json)
     elif asked.verb == "remove":
+        check_unused(asked.name)
         file = str(remove(asked.name))
         _say(orjson.dumps({"name": asked.name, "removed": file}).decode() if asked.json else file)
     else:
@@ -65,7 +67,7 @@ def _add(asked: argparse.Namespace) -> str:
         name = add(asked.source, **options, on_progress=_progress(known.megabytes if known else None))
     finally:
         if drawing:
-            print("\r", end="", file=sys.stderr, flush=True)  # noqa: T201
+            print("\r", end="", file=sys.stderr, flush=True)
     how = "is here" if name not in before else "is here already"
     _talk(f"{name} {how}, its checksum is right" if known or asked.sha256 else f"{name} {how}")
     return name
@@ -86,7 +88,7 @@ def _progress(whole: int | None) -> Progress:
         line = f"{megabytes:.0f} MB" if percent is None else f"{percent:3d} %"
         done = int(megabytes) // 10 if percent is None else percent
         if sys.stderr.isatty():
-            print(f"\r{line}", end="", file=sys.stderr, flush=True)  # noqa: T201
+            print(f"\r{line}", end="", file=sys.stderr, flush=True)
         elif done >= told + 10:
             told = done
             _talk(line)
@@ -95,8 +97,8 @@ def _progress(whole: int | None) -> Progress:
 
 
 def _say(line: str) -> None:
-    print(line)  # noqa: T201 - the command's answer
+    print(line)
 
 
 def _talk(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201
+    print(line, file=sys.stderr, flush=True)

@@ -30,7 +30,7 @@ def bridged(turn: Turn, runtime: Runtime, body: bytes) -> ProviderRequest:
 
 
 def cannot_count(turn: Turn, status: int, body: bytes) -> bool:
-    """Whether an upstream has no `count_tokens`: it knows no such path, and says so in words of its own."""
+    """Whether an upstream cannot count: it knows no such path, or not how, and says so in its own words."""
     if turn.call.kind != "count_tokens" or status not in {404, 405, 501}:
         return False
     said = load_object(body) or {}

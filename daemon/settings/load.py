@@ -24,7 +24,7 @@ from daemon.settings.overrides import Data, Flags
 from daemon.settings.positions import KeyPath, Lines, toml_lines, yaml_document
 from daemon.settings.where import Where, from_validation, shown
 from reef.errors import ConfigError, ReefError
-from reef.home import find_project_file
+from reef.home import expanded, find_project_file
 
 OptionsOf = Callable[[str], type[BaseModel]]
 """The model of a recipe's own options, by its `use`. Raises `ReefError` when there is no such recipe."""
@@ -144,7 +144,7 @@ def _with_paths(settings: Settings, file: Path | None, origins: Mapping[KeyPath,
         if path is None:
             return None
         base = cwd if key in origins or file is None else file.parent
-        return (base / path.expanduser()).absolute()
+        return (base / expanded(path)).absolute()
 
     reef = settings.reef.model_copy(
         update={"model_path": resolved(settings.reef.model_path, ("reef", "model_path"))}

@@ -12,7 +12,7 @@ from reef.errors import Invalid, TooLarge
 Decoder = Callable[[bytes], bytes]
 BROKEN = (zlib.error, zstandard.ZstdError, EOFError, gzip.BadGzipFile)
 _GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_MOST_FRAMES = 1000
+_PIECE = 4096
 
 
 def is_plain(encoding: str | None) -> bool:
@@ -41,13 +41,13 @@ def decoder(encoding: str) -> Decoder:
 
 
 def decode(body: bytes, encoding: str | None, *, limit: int) -> bytes:
-    """A whole body in plain bytes; never more than `limit` of them are unpacked.
+    """A whole body in plain bytes; never more than `limit` of them are unpacked. An empty one is empty.
 
     Raises:
         Invalid: it is not what `encoding` says, or that is not understood.
         TooLarge: it is longer than `limit` bytes.
     """
-    if encoding is None or is_plain(encoding):
+    if encoding is None or is_plain(encoding) or not body:
         return body
     try:
         plain = _unpack(body, encoding.strip().lower(), limit + 1)
@@ -81,13 +81,16 @@ def _unpack(body: bytes, encoding: str, most: int) -> bytes:
 
 def _is_whole(frames: bytes) -> bool:
     """Whether the last zstd frame is there to its end: the library does not mind if it is not."""
-    for _ in range(_MOST_FRAMES):
-        unpacker = zstandard.ZstdDecompressor().decompressobj()
-        unpacker.decompress(frames)
-        if not unpacker.eof or not unpacker.unused_data:
-            return unpacker.eof
-        frames = unpacker.unused_data
-    return False
+    library = zstandard.ZstdDecompressor()
+    frame = None
+    for start in range(0, len(frames), _PIECE):  # what is left of a piece is copied for each frame in it
+        piece = frames[start : start + _PIECE]
+        while piece:
+            if frame is None or frame.eof:
+                frame = library.decompressobj()
+            frame.decompress(piece)
+            piece = frame.unused_data if frame.eof else b""
+    return frame is not None and frame.eof
 
 
 class _Inflate:

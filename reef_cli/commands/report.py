@@ -11,6 +11,7 @@ import typer
 
 from reef.client import Client
 from reef.errors import NotFound
+from reef.home import expanded
 from reef_cli.exits import UsageError
 from reef_cli.options import JsonFlag, Scenario
 from reef_cli.output import emit, hint
@@ -132,7 +133,7 @@ def _file_or_text(value: str) -> str:
     if value == "@-":
         return sys.stdin.read()
     try:
-        return Path(value[1:]).expanduser().read_text("utf-8")
+        return expanded(Path(value[1:])).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
             f"cannot read {value[1:]}\n{error}", hint="--feedback @FILE names a text file"

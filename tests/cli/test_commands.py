@@ -114,8 +114,9 @@ def test_feedback() -> None:
     assert read_feedback(None, "right") == {"correction": "right"}
     with pytest.raises(UsageError, match="starts like JSON"):
         read_feedback('{"a": ', None)
-    with pytest.raises(UsageError, match="cannot read"):
-        read_feedback("@nothing", None)
+    for file in ("@nothing", "@~nobody-of-that-name/x"):
+        with pytest.raises(UsageError, match="cannot read"):
+            read_feedback(file, None)
 
 
 def test_last_passes_over_what_is_no_finished_turn(online: RunReef, fake: FakeDaemon) -> None:

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -131,6 +132,13 @@ def wait_for(look: Callable[[], T | None], what: str, *, seconds: float = 30.0) 
             return found
         time.sleep(0.05)
     raise AssertionError(f"{what} did not come within {seconds} s")
+
+
+def free_port() -> int:
+    """A port on loopback that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ import openai
 import pytest
 
 from reef.home import is_running, read_daemon
-from tests.e2e.running import wait_for
+from tests.e2e.running import free_port, wait_for
 from tests.e2e.terminal import Terminal, terminal
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
 
@@ -319,9 +318,3 @@ def test_a_damaged_daemon_json(here: Terminal, stub: StubProvider) -> None:
     (here.home / "daemon.json").write_text("{")
     assert "no Reef daemon runs" in here.refused("log", code=3)
     here.up("--upstream", stub.url)
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -34,6 +34,11 @@ def test_a_file_is_served_by_the_name_it_was_given(tmp_path: Path) -> None:
         wait_for(lambda: served(daemon)["state"] == "ready" or None, "the engine")
         assert (served(daemon)["kind"], served(daemon)["model"]) == ("engine", "pocket")
         daemon.ask("hello", model="pocket", max_tokens=2)
+        refused = reef(tmp_path, "models", "remove", "pocket")
+        assert refused.returncode == 1
+        assert "the running daemon serves the model `pocket`\nhint: first `reef down`" in refused.stderr
+        assert reef(tmp_path, "models", "add", str(tiny_model()), "--name", "spare").returncode == 0
+        assert reef(tmp_path, "models", "remove", "spare").returncode == 0
     assert reef(tmp_path, "models", "remove", "pocket").returncode == 0
     assert tiny_model().is_file()
     gone = reef(tmp_path, "models", "remove", "pocket")
@@ -49,6 +54,10 @@ def test_a_model_of_another_server_is_asked_there(tmp_path: Path) -> None:
             assert served(daemon)["url"] == f"{stub.url}/v1"
             assert served(daemon)["model"] == "stub-model"
             daemon.ask("hello", model="stub-model")
+            refused = reef(tmp_path, "models", "remove", "mine")
+            assert refused.returncode == 1
+            assert "serves the model `mine`" in refused.stderr
+        assert reef(tmp_path, "models", "remove", "mine").returncode == 0
 
 
 def test_a_model_that_nobody_has_stops_the_start(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.e2e.running import ROOT, Daemon, running, wait_for
+from tests.e2e.running import ROOT, Daemon, free_port, running, wait_for
 from tests.processes import is_running
 
 MESSAGES = [{"role": "user", "content": "hello"}]
@@ -104,6 +103,21 @@ def test_stopping_the_daemon_while_it_loads_ends_it(tmp_path: Path, environ: dic
             assert not is_running(pids[name]), name
 
 
+def test_it_gets_no_key_but_its_own(tmp_path: Path, environ: dict[str, str]) -> None:
+    (tmp_path / "reef.toml").write_text(
+        '[[upstream]]\nname = "far"\nbase_url = "http://127.0.0.1:9"\napi_key_env = "FAR_SECRET"\n'
+    )
+    theirs = dict.fromkeys(("FAR_SECRET", "OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "secret")
+    with running(tmp_path, *words(tmp_path), environ=environ | theirs | {"HF_TOKEN": "hub"}) as daemon:
+        wait_for(lambda: Path(environ["FAKE_VLLM_TOLD"]).exists() or None, "vllm")
+        got = told(environ)["environ"]
+        assert "secret" not in got.values()
+        assert [name for name in got if name.startswith("REEF_")] == []
+        assert got["VLLM_API_KEY"]
+        assert got["HF_TOKEN"] == "hub", "it fetches models with that"
+        assert daemon.stop() == 0
+
+
 def test_a_model_that_it_cannot_load_is_down_with_its_own_words(
     tmp_path: Path, environ: dict[str, str]
 ) -> None:
@@ -157,13 +171,6 @@ def test_one_that_runs_already_is_an_upstream(attached: int, tmp_path: Path) -> 
         assert refused.status_code == 400
         assert "prompt is too long" in refused.json()["error"]["message"]
         assert refused.json()["type"] == "error"
-
-
-def free_port() -> int:
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def _answers(url: str) -> bool:

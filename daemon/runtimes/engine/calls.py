@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from daemon.wire.bridge.neutral import Format, Request, Tool
-from daemon.wire.values import Json, dump, load_object, mapping, mappings, string
+from daemon.wire.values import Json, content_text, dump, load_object, mapping, mappings, string
 from reef.errors import Invalid
 
 _TEXT: Json = {"type": "string"}
@@ -45,7 +45,7 @@ class Calls:
         kept = {key: value for key, value in body.items() if key not in _REPLACED}
         messages = _plain(mappings(body.get("messages")))
         if messages and messages[0].get("role") == "system":
-            said = f"{messages[0].get('content') or ''}\n\n{self._told()}".strip()
+            said = f"{content_text(messages[0].get('content'))}\n\n{self._told()}".strip()
             messages[0] = messages[0] | {"content": said}
         else:
             messages.insert(0, {"role": "system", "content": self._told()})
@@ -70,6 +70,7 @@ class Calls:
             arguments = found if alone else mapping(found.get("arguments"))
             call = {"name": name, "arguments": dump(arguments).decode()}
             message = {"role": "assistant", "content": None}
+            # The crossing, which every such answer takes, gives it an id.
             message["tool_calls"] = [{"id": "", "type": "function", "function": call}]
             finish = "tool_calls"
         return response | {"choices": [choice | {"message": message, "finish_reason": finish}]}
@@ -137,13 +138,11 @@ def _plain(messages: list[Json]) -> list[Json]:
 
 def _plain_message(message: Json) -> Json:
     if message.get("role") == "tool":
-        said = message.get("content")
-        text = said if isinstance(said, str) else dump(said).decode()
-        return {"role": "user", "content": f"The tool's result:\n{text}"}
+        return {"role": "user", "content": f"The tool's result:\n{content_text(message.get('content'))}"}
     calls = [mapping(call.get("function")) for call in mappings(message.get("tool_calls"))]
     if not calls:
         return message
-    said = [string(message.get("content")) or ""]
+    said = [content_text(message.get("content"))]
     for call in calls:
         arguments = load_object((string(call.get("arguments")) or "{}").encode(errors="replace"))
         said.append(dump({"name": call.get("name"), "arguments": arguments}).decode())

@@ -17,6 +17,10 @@ _TOO_LONG = re.compile(r"Requested tokens \((\d+)\) exceed context window of (\d
 _ANY_OBJECT: dict[str, Any] = {"type": "object"}
 
 
+class TextOnly(ValueError):
+    """A part of a message that no template can be given."""
+
+
 def options_of(asked: dict[str, Any]) -> dict[str, Any]:
     """The request as the package takes it. Raises `ValueError` and the like for what is malformed."""
     options = {name: asked[name] for name in _PASSED_ON if asked.get(name) is not None}
@@ -47,7 +51,7 @@ def _text(content: Any) -> str:
     if not isinstance(content, list):
         return content or ""
     if other := next((part["type"] for part in content if part["type"] not in ("text", "input_text")), None):
-        raise ValueError(f"this engine reads text only, and the request holds a part of type `{other}`")
+        raise TextOnly(f"this engine reads text only, and the request holds a part of type `{other}`")
     return "\n\n".join(part["text"] for part in content)
 
 
@@ -62,6 +66,11 @@ def refused(error: Exception) -> Response:
     return json_answer(
         {"error": {"code": 500, "type": "server_error", "message": str(error) or repr(error)}}, 500
     )
+
+
+def uncounted(why: str) -> Response:
+    """Says that nobody can count this here: the daemon estimates it then."""
+    return json_answer({"error": {"code": 501, "type": "not_supported_error", "message": why}}, 501)
 
 
 def json_answer(value: Any, status: int = 200) -> Response:

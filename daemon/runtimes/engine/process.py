@@ -16,6 +16,7 @@ from typing import IO
 import orjson
 
 from daemon.runtimes.engine.child import KEY_VARIABLE
+from daemon.runtimes.environment import without_keys
 
 log = logging.getLogger("reef.engine")
 
@@ -31,7 +32,7 @@ LOG_TAIL_BYTES = 2000
 class EngineConfig:
     """What one child serves, and `engine` (see `kinds.KINDS`) with what. `context` is in tokens, shared by
     `parallel` requests at once; None: as much as the engine gives. `args` are further words for an engine
-    that is a program."""
+    that is a program. `withheld` are variables with upstreams' keys, which a child has no use for."""
 
     name: str
     model_path: Path
@@ -40,6 +41,7 @@ class EngineConfig:
     threads: int | None = None
     engine: str = "xllamacpp"
     args: tuple[str, ...] = ()
+    withheld: frozenset[str] = frozenset()
 
     def line(self) -> bytes:
         config = {
@@ -142,7 +144,7 @@ class EngineProcess:
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=sink,
-            env=os.environ | {KEY_VARIABLE: key},
+            env=without_keys(os.environ, self.config.withheld) | {KEY_VARIABLE: key},
             start_new_session=True,  # Ctrl-C in the terminal is for the daemon, which ends its children
         )
 

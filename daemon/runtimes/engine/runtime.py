@@ -103,7 +103,7 @@ class Engine:
                 over()
             raise
         try:
-            if response.status >= 400 and request.dialect is not None:
+            if response.status >= 400 and response.status != 501 and request.dialect is not None:
                 return await restated(response, request.dialect)
             return await shape.shaped(response) if shape else response
         except BaseException:

@@ -24,7 +24,16 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from daemon.runtimes.engine.llama_cpp_words import dump, event, json_answer, options_of, plain, refused
+from daemon.runtimes.engine.llama_cpp_words import (
+    TextOnly,
+    dump,
+    event,
+    json_answer,
+    options_of,
+    plain,
+    refused,
+    uncounted,
+)
 
 _CHATML = (
     "{% for message in messages %}<|im_start|>{{ message['role'] }}\n{{ message['content'] }}<|im_end|>\n"
@@ -123,12 +132,17 @@ class Server:
         return json_answer({"object": "list", "data": [{"id": self._config["name"], "object": "model"}]})
 
     async def _count(self, request: Request) -> Response:
-        """Of Anthropic's messages: what the template makes of the system prompt and the texts."""
+        """Of Anthropic's messages: what the template makes of the system prompt and the texts. Calls, their
+        results and images come in the words of another dialect, and tools in Reef's own: not counted here."""
         try:
             asked = orjson.loads(await request.body())
+            if asked.get("tools"):
+                return uncounted("this engine counts texts only, and the request has tools")
             system = [{"role": "system", "content": asked["system"]}] if asked.get("system") else []
             prompt = self._format(messages=plain([*system, *asked["messages"]])).prompt.encode()
             tokens = await self._work(partial(self._model.tokenize, prompt, special=True))
+        except TextOnly as error:
+            return uncounted(str(error))
         except Exception as error:
             return refused(error)
         return json_answer({"input_tokens": len(tokens)})
@@ -137,44 +151,44 @@ class Server:
         try:
             asked = orjson.loads(await request.body())
             options = options_of(asked)
-            if asked.get("stream") is not True:
-                return json_answer(await self._whole(request, options))
-            with_usage = (asked.get("stream_options") or {}).get("include_usage") is True
-            return await self._stream(options, with_usage)
         except Exception as error:
             return refused(error)
+        left = threading.Event()
+        watch = asyncio.create_task(_notice(request, left))
+        try:
+            if asked.get("stream") is not True:
+                return json_answer(await self._whole(options, left))
+            with_usage = (asked.get("stream_options") or {}).get("include_usage") is True
+            return await self._stream(options, with_usage, left)
+        except Exception as error:
+            return refused(error)
+        finally:
+            watch.cancel()
 
-    async def _whole(self, request: Request, options: dict[str, Any]) -> dict[str, Any]:
+    async def _whole(self, options: dict[str, Any], left: threading.Event) -> dict[str, Any]:
         async with self._turn:
-            self._begin(options)
-            watch = asyncio.create_task(self._notice(request))
-            try:
-                answer = await self._work(partial(self._model.create_chat_completion, **options))
-            finally:
-                watch.cancel()
+            answer = await self._work(partial(self._begin, options, left))
             return {**answer, "model": self._config["name"], "usage": self._model.usage()}
 
-    def _begin(self, options: dict[str, Any]) -> None:
-        self._model.left.clear()
-        self._model.most = options.get("max_tokens")
+    def _begin(self, options: dict[str, Any], left: threading.Event, **more: Any) -> Any:
+        """In the model's thread, where what went before has ended. The answer is broken off once its client
+        has `left`, and does not begin where that was before its turn."""
+        if left.is_set():
+            raise _BrokenOff
+        self._model.left, self._model.most = left, options.get("max_tokens")
+        return self._model.create_chat_completion(**options, **more)
 
-    async def _notice(self, request: Request) -> None:
-        """Have the answer broken off when its client leaves."""
-        while (await request.receive())["type"] != "http.disconnect":
-            pass
-        self._model.left.set()
-
-    async def _stream(self, options: dict[str, Any], with_usage: bool) -> Response:
+    async def _stream(self, options: dict[str, Any], with_usage: bool, left: threading.Event) -> Response:
         await self._turn.acquire()
         try:
-            self._begin(options)
-            chunks = await self._work(partial(self._model.create_chat_completion, **options, stream=True))
-            first = await self._work(partial(next, chunks))
+            chunks = await self._work(partial(self._begin, options, left, stream=True))
+            first = await self._work(partial(next, chunks, None))
         except BaseException:
             self._turn.release()
             raise
 
         def done() -> None:
+            left.set()  # a chunk may be long in coming
             self._worker.submit(chunks.close)
             self._turn.release()
 
@@ -196,6 +210,13 @@ class Server:
     async def _work(self, call: Callable[[], Any]) -> Any:
         """Run in the one thread that may touch the model."""
         return await asyncio.get_running_loop().run_in_executor(self._worker, call)
+
+
+async def _notice(request: Request, left: threading.Event) -> None:
+    """Sets `left` when the client leaves."""
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+    left.set()
 
 
 class _Stream(StreamingResponse):

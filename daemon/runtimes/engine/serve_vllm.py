@@ -27,7 +27,7 @@ class Server:
 
     def serve(self, key: str) -> str:
         port = _free_port()
-        # In this process's group, which is killed as a whole where it has to be.
+        # In this process's group, which is killed as a whole where it has to be; its environment has no keys.
         program = self._program = subprocess.Popen(
             self._command(port),
             stdin=subprocess.DEVNULL,

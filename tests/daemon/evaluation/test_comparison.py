@@ -10,7 +10,7 @@ from daemon.evaluation import comparison
 from daemon.evaluation.comparison import Stopped, being_cancelled, compare
 from daemon.evaluation.scores import Decision, EpisodeKey, Scored
 from daemon.settings.model import GateSection
-from reef.errors import ReefError, Unavailable, UpstreamFailed
+from reef.errors import Loading, ReefError, Unavailable, UpstreamFailed
 from reef.feedback import Usage
 from reef.tasks import Episode, Side, Task
 
@@ -140,6 +140,19 @@ def test_a_run_that_cannot_run_ends_with_its_error() -> None:
         run(runner, log)
     assert log.errors
     assert not log.kept
+
+
+def test_a_model_that_is_not_loaded_in_time_is_not_waited_for_again() -> None:
+    class Waits(Runner):
+        async def run(self, task: Task, side: Side, repeat: int) -> Episode:
+            self.started.append((task.id, side, repeat))
+            raise Loading("the model is loading")
+
+    runner, log = Waits(), Log()
+    with pytest.raises(Loading):
+        run(runner, log)
+    assert max(Counter(runner.started).values()) == 1
+    assert log.errors
 
 
 def test_a_bug_is_not_retried() -> None:

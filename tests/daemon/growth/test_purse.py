@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import func, select
 
-from daemon.growth import budget
+from daemon.growth import budget, caller
 from daemon.growth.caller import Caller
 from daemon.growth.estimate import CallSize, call_size
 from daemon.growth.lease import LostLease
@@ -167,6 +167,19 @@ def test_a_call_waits_while_the_model_is_loaded(home: House) -> None:
     with pytest.raises(UpstreamFailed, match="it was asked"):
         asyncio.run(Caller(Exchange(answer)).ask(purse(home), MESSAGES))  # type: ignore[arg-type]
     assert cost(home)["calls"] == 1
+
+
+def test_a_model_that_is_never_loaded_costs_nothing(home: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(caller, "LOADING_S", 0.0)
+    mine = purse(home)
+
+    async def answer() -> Completed:
+        return await fail(Loading("the model is loading", retry_after_s=0))
+
+    with pytest.raises(Loading):
+        asyncio.run(Caller(Exchange(answer, sends=False)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+    assert cost(home)["money"] == 0
+    assert mine.left == pytest.approx(0.25)
 
 
 @pytest.mark.parametrize(("sends", "charged"), [(True, MOST), (False, 0.0)])

@@ -1,19 +1,13 @@
-"""One engine of each kind that is installed."""
+"""One engine of each kind that is installed; `test_engine.py` names those that are not."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from daemon.runtimes.engine.process import EngineConfig
 from daemon.runtimes.engine.runtime import Engine
-from tests.daemon.runtimes.engines import CONTEXT, ENGINES, Make
+from tests.daemon.runtimes.engines import CONTEXT, INSTALLED, Make
 from tests.tiny_gguf import tiny_model
-
-_MODULES = {"llama-cpp-python": "llama_cpp"}
-
-
-INSTALLED = [kind for kind in ENGINES if find_spec(_MODULES.get(kind, kind)) is not None]
 
 
 @pytest.fixture(params=INSTALLED)

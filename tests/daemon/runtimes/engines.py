@@ -4,11 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
 
 from daemon.runtimes.engine.runtime import Engine
 from reef.runtime import Dialect, ProviderRequest
 
 ENGINES = ("xllamacpp", "llama-cpp-python")
+_MODULES = {"llama-cpp-python": "llama_cpp"}
+INSTALLED = [kind for kind in ENGINES if find_spec(_MODULES.get(kind, kind)) is not None]
 CONTEXT = 1024
 READY_S = 20.0
 PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}

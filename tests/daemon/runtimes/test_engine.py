@@ -15,16 +15,34 @@ from typing import Any
 
 import pytest
 
+from daemon.runtimes.engine.kinds import KINDS
 from daemon.wire.codec import codec_for
 from reef.errors import Unavailable, UpstreamFailed
 from reef.runtime import DIALECTS, Dialect
-from tests.daemon.runtimes.engines import CONTEXT, READY_S, Make, request_of, said, started, until
+from tests.daemon.runtimes.engines import (
+    CONTEXT,
+    ENGINES,
+    INSTALLED,
+    READY_S,
+    Make,
+    request_of,
+    said,
+    started,
+    until,
+)
 from tests.processes import is_running
 from tests.tiny_gguf import tiny_model, write
 
 LONG = 60_000  # tokens, which take the tiny model far longer than a test waits
 LETTER = {"100": 100}
 """Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
+
+
+@pytest.mark.parametrize("kind", ENGINES)
+def test_it_is_held_to_the_contract_where_it_is_installed(kind: str) -> None:
+    if kind not in INSTALLED:
+        pytest.skip(f"the engine contract on {kind}: not installed")
+    assert KINDS[kind].version().startswith(f"{kind} "), "the same engine is there for Reef"
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
@@ -81,6 +99,35 @@ def test_it_counts_tokens(make: Make) -> None:
     status, body = asyncio.run(scene())
     assert status == 200
     assert json.loads(body)["input_tokens"] > 1
+
+
+EARLIER_CALL = [
+    {"role": "user", "content": "Go."},
+    {
+        "role": "assistant",
+        "content": [{"type": "tool_use", "id": "c", "name": "go", "input": {"to": "north"}}],
+    },
+    {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "done"}]},
+]
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"messages": EARLIER_CALL},
+        {"tools": [{"name": "go", "description": "goes", "input_schema": {"type": "object"}}]},
+    ],
+    ids=["calls", "tools"],
+)
+def test_what_it_cannot_count_is_left_to_the_estimate(make: Make, more: dict[str, Any]) -> None:
+    async def scene() -> tuple[int, bytes]:
+        async with started(make()) as engine:
+            return await said(engine, request_of("messages", path="/messages/count_tokens", **more))
+
+    status, body = asyncio.run(scene())
+    assert status in (200, 501), body
+    if status == 501:  # as `daemon.serving.bridging.cannot_count` knows it
+        assert json.loads(body).get("type") != "error"
 
 
 def test_the_same_question_has_the_same_answer(make: Make) -> None:
@@ -251,6 +298,24 @@ def test_an_overlong_prompt_is_refused_in_words_that_clients_know(make: Make, di
     assert told["error"]["type"] == "invalid_request_error"
     assert told["error"]["code"] == "context_length_exceeded"
     assert (told.get("type") == "error") == (dialect == "messages")
+
+
+@pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
+def test_who_leaves_before_the_first_word_is_noticed(make: Make, stream: bool, tmp_path: Path) -> None:
+    """One is answered with bytes that are held back, for they are no characters; one waits for its turn."""
+
+    async def scene() -> int:
+        async with started(make(write(tmp_path / "halves.gguf", halves=True), context=LONG)) as engine:
+            long = request_of("chat", stream=stream, max_tokens=LONG)
+            asking = [asyncio.create_task(said(engine, long)) for _ in range(2)]
+            await asyncio.sleep(0.5)  # time to be on their way; the answer is due in any case
+            for task in asking:
+                task.cancel()
+            await asyncio.gather(*asking, return_exceptions=True)
+            async with asyncio.timeout(10):
+                return (await said(engine, request_of("chat")))[0]
+
+    assert asyncio.run(scene()) == 200
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])

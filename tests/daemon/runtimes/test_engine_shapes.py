@@ -5,14 +5,18 @@ The tiny model says random bytes for as long as it may. What it says in shape is
 
 import asyncio
 import json
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from daemon.runtimes.engine.kinds import KINDS
+from daemon.runtimes.engine.shaping import shaping
 from daemon.wire.codec import codec_for
 from reef.errors import Invalid
 from reef.runtime import DIALECTS, Dialect, Parsed
-from tests.daemon.runtimes.engines import Make, request_of, said, started
+from tests.daemon.runtimes.engines import ENGINES, Make, request_of, said, started
 
 CITY = {
     "type": "object",
@@ -124,17 +128,47 @@ def test_some_tool_is_called(make: Make, dialect: Dialect, stream: bool) -> None
     assert parsed.finish == {"chat": "tool_calls", "messages": "tool_use", "responses": "completed"}[dialect]
 
 
-def test_a_conversation_with_earlier_calls_goes_on(make: Make) -> None:
+def text(said: str) -> Any:
+    return said
+
+
+def parts(said: str) -> Any:
+    return [{"type": "text", "text": said}]
+
+
+def with_earlier_calls(content: Callable[[str], Any]) -> dict[str, Any]:
     call = {"id": "c1", "type": "function", "function": {"name": "move", "arguments": '{"place": "north"}'}}
     messages = [
-        {"role": "system", "content": "Be brief."},
-        {"role": "user", "content": "Go north."},
+        {"role": "system", "content": content("Be brief.")},
+        {"role": "user", "content": content("Go north.")},
+        {"role": "assistant", "content": content("I go."), "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "c1", "content": content("done")},
         {"role": "assistant", "content": None, "tool_calls": [call]},
-        {"role": "tool", "tool_call_id": "c1", "content": "done"},
     ]
-    parsed = asked(make, "chat", stream=False, messages=messages, **with_tools("chat", "required"))
+    return {"messages": messages, **with_tools("chat", "required")}
+
+
+strings_and_parts = pytest.mark.parametrize("content", [text, parts])
+
+
+@strings_and_parts
+def test_a_conversation_with_earlier_calls_goes_on(make: Make, content: Callable[[str], Any]) -> None:
+    parsed = asked(make, "chat", stream=False, **with_earlier_calls(content))
     ((name, arguments),) = calls_of("chat", parsed.response)
     check(arguments, name)
+
+
+@strings_and_parts
+def test_the_model_reads_every_text_of_an_earlier_call(content: Callable[[str], Any]) -> None:
+    shape = shaping(request_of("chat", **with_earlier_calls(content)), KINDS["xllamacpp"])
+    assert shape is not None
+    system, user, first, result, second = json.loads(shape.request.body)["messages"]
+    assert system["content"].startswith("Be brief.\n\nYou have tools.")
+    assert user["content"] == content("Go north.")
+    call = '{"name":"move","arguments":{"place":"north"}}'
+    assert first == {"role": "assistant", "content": f"I go.\n{call}"}
+    assert result == {"role": "user", "content": "The tool's result:\ndone"}
+    assert second == {"role": "assistant", "content": call}
 
 
 def test_a_call_that_is_cut_off_is_no_call(make: Make) -> None:
@@ -165,10 +199,20 @@ def test_a_schema_that_no_grammar_can_hold_is_a_refusal(make: Make) -> None:
     assert json.loads(body)["error"]["message"]
 
 
-@every
-def test_tools_that_may_be_called(make: Make, dialect: Dialect) -> None:
-    """The random model answers, or calls one: llama-cpp-python by Reef's grammar, xllamacpp by its own."""
-    parsed = asked(make, dialect, stream=False, **with_tools(dialect, "auto"))
-    for name, arguments in calls_of(dialect, parsed.response):
+@pytest.mark.parametrize("letter", ["a", "n"])
+def test_by_grammar_a_tool_may_be_called_or_not(
+    make: Make, letter: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What the object begins with decides: the model is made to prefer a letter, of `answer` or of `name`."""
+    for kind in ENGINES:
+        monkeypatch.setitem(KINDS, kind, replace(KINDS[kind], calls="all"))
+    preferred = {str(ord(letter) + 3): 100}
+    offered = with_format("chat") | with_tools("chat", "auto")
+    parsed = asked(make, "chat", stream=False, logit_bias=preferred, **offered)
+    calls = calls_of("chat", parsed.response)
+    if letter == "n":
+        ((name, arguments),) = calls
         check(arguments, name)
-    assert parsed.output_tokens
+    else:
+        assert calls == []
+        check(json.loads(parsed.text))

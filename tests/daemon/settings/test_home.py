@@ -36,6 +36,8 @@ def test_where_a_home_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     (project / "reef.toml").write_text("")
     assert find_home({}, below) == project / ".reef"
     assert find_home({"REEF_HOME": str(tmp_path / "x")}, below) == tmp_path / "x"
+    nobody = find_home({"REEF_HOME": "~nobody-of-that-name/x"}, below)
+    assert nobody.parts[-2:] == ("~nobody-of-that-name", "x"), "no traceback, and an error once it is made"
     default.mkdir()
     (default / "reef.toml").write_text("")
     assert find_home({}, default) == default

@@ -277,6 +277,8 @@ def test_a_relative_path_of_an_override_counts_from_the_working_folder(folder: P
     assert settings.reef.model_path == below / "a.gguf"
     settings = load(below, "[reef]\nmodel_path = 'a.gguf'\n", words=["--reef.model_path", "b.gguf"])
     assert settings.reef.model_path == folder / "b.gguf"
+    settings = load(below, "[reef]\nmodel_path = '~nobody-of-that-name/a.gguf'\n")
+    assert settings.reef.model_path == below / "~nobody-of-that-name" / "a.gguf"
 
 
 def test_flags(folder: Path) -> None:

@@ -44,6 +44,20 @@ def test_what_ends_too_early_is_refused(encoding: str, cut: int) -> None:
 
 
 @pytest.mark.parametrize("encoding", PACKERS)
+def test_nothing_is_nothing(encoding: str) -> None:
+    assert decode(b"", encoding, limit=0) == b"" == decoder(encoding)(b"")
+    assert decode(PACKERS[encoding](b""), encoding, limit=0) == b""
+
+
+@pytest.mark.parametrize("encoding", MANY)
+def test_many_small_parts(encoding: str) -> None:
+    packed = PACKERS[encoding](b"abc") * 3000
+    assert decode(packed, encoding, limit=10_000) == b"abc" * 3000
+    with pytest.raises(Invalid, match=f"is not {encoding}"):
+        decode(packed[:-1], encoding, limit=10_000)
+
+
+@pytest.mark.parametrize("encoding", PACKERS)
 def test_what_is_something_else_is_refused(encoding: str) -> None:
     with pytest.raises(Invalid, match=f"is not {encoding}"):
         decode(BODY, encoding, limit=10_000)
