@@ -6,11 +6,12 @@ given back when it ends, or after a crash. A call under way holds the most that 
 what a crash leaves there counts as spent at the next start. Only upstreams with a price cost money here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, delete, func, insert, select, update
+from sqlalchemy import Connection, Insert, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from daemon.growth.estimate import CallSize
@@ -76,6 +77,14 @@ def allow(connection: Connection, scenario: str, step: int, usd: float) -> None:
     _allow(connection, scenario, step, _taken_by(connection, scenario, step) + usd)
 
 
+def give_back(connection: Connection, idle: Sequence[str]) -> None:
+    """Keep nothing more for the open steps of scenarios that nobody grows; when somebody does, they are
+    asked about their money again."""
+    give = update(steps).where(steps.c.scenario == bindparam("of"), steps.c.state.in_(OPEN_STATES))
+    if idle:
+        connection.execute(give.values(allowed_usd=None), [{"of": name} for name in idle])
+
+
 def hold(connection: Connection, scenario: str, step: int, call: Hold, *, limit: float) -> bool:
     """Hold what a call can cost at most: of what is kept for its step, and of today's `limit` where that is
     too little. False: there is not that much."""
@@ -119,7 +128,7 @@ def cost_of(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
     """All the calls of a step: proposing, narrowing and the gate. `money` is None where no price is known."""
     sums = _sums(connection, scenario, step)
     query = select(steps.c.allowed_usd).where(steps.c.scenario == scenario, steps.c.step == step)
-    priced = connection.execute(query).scalar() is not None
+    priced = connection.execute(query).scalar() is not None or sums["usd"] > 0
     return {key: sums[key] for key in _SUMS if key != "usd"} | {"money": sums["usd"] if priced else None}
 
 

@@ -3,6 +3,7 @@ check a release out."""
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -27,8 +28,10 @@ BY_PERSON = "promoted by a person"
 class Review:
     """Decisions from outside the gate."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, rooms: Rooms, runs: Callable[[str], bool]) -> None:
         self.rooms = rooms
+        self._runs = runs
+        """Whether a scenario's open steps are run by somebody."""
         self._deciding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
         """By scenario: of two that decide on the same candidate, the second finds it decided."""
 
@@ -98,7 +101,16 @@ class Review:
 
     async def run_again(self, scenario: Scenario, step: int) -> None:
         """Let a step run that waits for money, or that ended with an error. It goes on where it was; on a
-        head that moved on it begins anew. What it was said to need counts as allowed by a person."""
+        head that moved on it begins anew. What it was said to need counts as allowed by a person.
+
+        Raises:
+            Conflict: it is neither, or nobody would run it.
+        """
+        if not self._runs(scenario.name):
+            raise Conflict(
+                f"scenario `{scenario.name}` does not grow, so step {step} cannot be run",
+                hint="its recipe only records, or growth is off: see `[growth] enabled` and `[[scenario]]`",
+            )
 
         def work(connection: Connection) -> None:
             row = steps.get(connection, scenario.name, step)
@@ -167,7 +179,7 @@ class Review:
                     f"step {step} is {row['state']}, so it cannot be cancelled",
                     hint="a candidate that waits for review is closed with `reef reject`",
                 )
-            runs = row["state"] != "waiting" and self.rooms.limits.enabled
+            runs = row["state"] != "waiting" and self._runs(scenario.name)
             if runs:
                 steps.write(connection, scenario.name, step, cancel_asked=True)
             else:

@@ -40,16 +40,21 @@ class Growth:
         self._wakes[name].set()
         self._loops[name] = asyncio.create_task(self._loop(scenario), name=f"growth {name}")
 
+    def runs(self, name: str) -> bool:
+        """Whether a scenario has a loop, which runs its open steps; they lie still otherwise."""
+        return name in self._loops
+
     def poke(self, name: str) -> None:
         if (wake := self._wakes.get(name)) is not None:
             wake.set()
 
     async def leave(self, name: str) -> None:
         """End the loop of one scenario; a running step stops where it is."""
-        self._wakes.pop(name, None)
-        if (task := self._loops.pop(name, None)) is not None:
+        if (task := self._loops.get(name)) is not None:
             task.cancel()
             await asyncio.wait([task])
+            if self._loops.get(name) is task:  # until then a step may still be run
+                del self._loops[name], self._wakes[name]
 
     async def stop(self) -> None:
         """End the loops; a running step goes on at the next start."""

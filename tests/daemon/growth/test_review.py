@@ -53,20 +53,20 @@ class History:
 
 
 class Desk:
-    def __init__(self, home: House, *, enabled: bool = True) -> None:
+    def __init__(self, home: House, *, grows: bool = True) -> None:
         self.home = home
         self.history = History(home)
         self.rooms: Any = SimpleNamespace(
             store=home.store,
             events=EventBus(),
-            limits=SimpleNamespace(enabled=enabled, usd_per_day=1.0),
+            limits=SimpleNamespace(usd_per_day=1.0),
             cancelled=set(),
             history=self.history,
             recipe_of=lambda name: Recipe(),
         )
         head = SimpleNamespace(release_id="head", content_id="c")
         self.scenario: Any = SimpleNamespace(name="a", recipe="r", head=head, section=RecipeSection())
-        self.review = Review(self.rooms)
+        self.review = Review(self.rooms, lambda name: grows)
         self.chronicle = Chronicle(self.rooms, self.scenario, home.lease("a"), 1)
         home.change(scenarios, "a", head_release_id="head", head_content_id="c")
         home.change(table, "a", base_release_id="head", base_content_id="c")
@@ -116,9 +116,11 @@ class TestCancelling:
         assert desk.rooms.cancelled == set()
 
     def test_where_nothing_grows_any_step_is(self, home: House) -> None:
-        desk = Desk(home, enabled=False)
+        desk = Desk(home, grows=False)
+        desk.set(state="evaluating", cancel_asked=True)
         desk.cancel()
-        assert desk.step()["outcome"] == "skip"
+        row = desk.step()
+        assert (row["state"], row["outcome"], row["cancel_asked"]) == ("done", "skip", False)
 
     def test_a_running_one_is_marked_for_who_runs_it(self, desk: Desk) -> None:
         desk.set(state="evaluating")
@@ -156,6 +158,14 @@ class TestCancelling:
         desk.set(**values)
         with pytest.raises(Conflict, match="cannot be cancelled"):
             desk.cancel()
+
+
+def test_where_nothing_grows_no_step_is_let_run(home: House) -> None:
+    desk = Desk(home, grows=False)
+    desk.set(state="waiting", waits_for="money", allowed_usd=0.5)
+    with pytest.raises(Conflict, match="does not grow"):
+        asyncio.run(desk.review.run_again(desk.scenario, 1))
+    assert desk.step()["state"] == "waiting"
 
 
 def test_of_two_that_let_a_step_run_one_does(desk: Desk) -> None:
