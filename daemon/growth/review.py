@@ -33,7 +33,8 @@ class Review:
         self._runs = runs
         """Whether a scenario's open steps are run by somebody."""
         self._deciding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """By scenario: of two that decide on the same candidate, the second finds it decided."""
+        """By scenario: of two that decide on the same candidate, the second finds it decided, and none is
+        served of a scenario that was archived meanwhile."""
 
     async def recover(self, scenario: str | None = None) -> None:
         """Close the steps whose candidate was promoted just before a crash, or before the disk was full."""
@@ -144,7 +145,11 @@ class Review:
         self.rooms.cancelled.discard((scenario.name, step))
 
     async def archive(self, scenario: Scenario) -> tuple[str, ...]:
-        """Take a scenario out of service for good, with what its growth had under way."""
+        """Take a scenario out of service for good, with what its growth had under way.
+
+        Raises:
+            NotFound: it is archived already.
+        """
         name = scenario.name
 
         def close_steps(connection: Connection) -> None:
@@ -162,7 +167,8 @@ class Review:
                 )
                 catalog.close_pending(connection, name, step)
 
-        return await self.rooms.scenarios.archive(name, close_steps)
+        async with self._deciding[name]:
+            return await self.rooms.scenarios.archive(name, close_steps)
 
     async def cancel(self, scenario: Scenario, step: int) -> None:
         """End a step that is under way, or that waits for money. One that nobody runs is ended here; whoever
@@ -199,9 +205,15 @@ class Review:
 
         Raises:
             Conflict: it is a candidate that the gate or a person turned down, or that is not decided yet.
+            NotFound: the scenario was archived meanwhile.
         """
+        async with self._deciding[scenario.name]:
+            self.rooms.scenarios.get(scenario.name)
+            return await self._checkout(scenario, release_id, content_id)
+
+    async def _checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
         if await self._find_waiting(scenario.name, release_id) is not None:
-            return await self.promote(scenario, release_id)
+            return await self._promote(scenario, release_id)
         refused = await self.rooms.store.read(
             lambda connection: _turned_down(connection, scenario.name, release_id)
         )

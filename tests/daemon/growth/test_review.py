@@ -52,11 +52,31 @@ class History:
         return Published(publication.scenario, row["step"], "promote", release_id, publication.content_id)
 
 
+class Scenarios:
+    """One scenario, until it is archived."""
+
+    def __init__(self, home: House) -> None:
+        self.home = home
+        self.archived = False
+
+    def get(self, name: str) -> None:
+        if self.archived:
+            raise NotFound(f"scenario `{name}` is archived")
+
+    async def archive(self, name: str, close: Callable[[Connection], None]) -> tuple[str, ...]:
+        self.get(name)
+        await self.home.store.write(close)
+        self.archived = True
+        return ()
+
+
 class Desk:
     def __init__(self, home: House, *, grows: bool = True) -> None:
         self.home = home
         self.history = History(home)
+        self.scenarios = Scenarios(home)
         self.rooms: Any = SimpleNamespace(
+            scenarios=self.scenarios,
             store=home.store,
             events=EventBus(),
             limits=SimpleNamespace(usd_per_day=1.0),
@@ -220,6 +240,31 @@ class TestPromoting:
         assert first.release_id == "r1"
         assert isinstance(second, NotFound), second
         assert len(waits.history.published) == 1
+
+    @pytest.mark.parametrize("decides", ["promote", "checkout"])
+    def test_what_is_archived_meanwhile_serves_nothing_more(self, waits: Desk, decides: str) -> None:
+        words = ("x",) if decides == "promote" else ("x", "y")
+
+        async def go() -> list[Any]:
+            late = getattr(waits.review, decides)(waits.scenario, *words)
+            return await asyncio.gather(waits.review.archive(waits.scenario), late, return_exceptions=True)
+
+        _, promoted = asyncio.run(go())
+        assert isinstance(promoted, NotFound)
+        assert waits.history.published == []
+        assert waits.step()["outcome"] == "skip"
+
+    @pytest.mark.parametrize("decides", ["promote", "checkout"])
+    def test_what_is_being_promoted_is_archived_after_it(self, waits: Desk, decides: str) -> None:
+        words = ("x",) if decides == "promote" else ("x", "y")
+
+        async def go() -> None:
+            await asyncio.gather(
+                getattr(waits.review, decides)(waits.scenario, *words), waits.review.archive(waits.scenario)
+            )
+
+        asyncio.run(go())
+        assert waits.step()["outcome"] == "select", "it was closed by whoever published it"
 
     def test_again_after_it_could_not_be_closed_publishes_nothing(self, waits: Desk) -> None:
         async def go() -> None:
