@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from daemon.evaluation.tasks import load_tasks
 from daemon.events import EventBus
-from daemon.growth.budget import give_back, settle_leftovers
+from daemon.growth.budget import give_back, settle_all_leftovers
 from daemon.growth.caller import Caller
 from daemon.growth.observer import Observer
 from daemon.growth.plugins import make_recipe, seed_tree
@@ -106,7 +106,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     await router.start()
     stack.push_async_callback(router.close)
     await judge.recover()
-    await store.write(settle_leftovers)
+    await store.write(lambda connection: settle_all_leftovers(connection, growth_rooms.holder))
     await review.recover()
     stack.push_async_callback(growth.stop)
     judging = asyncio.create_task(observer.keep_judging(), name="judging")

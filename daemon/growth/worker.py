@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from daemon.evaluation.comparison import being_cancelled
 from daemon.growth import steps
+from daemon.growth.budget import settle_leftovers
 from daemon.growth.lease import LEASE_S, Lease, take
 from daemon.growth.rooms import Rooms
 from daemon.growth.step import StepRun
@@ -109,7 +110,7 @@ class Growth:
 
     async def _grow(self, scenario: Scenario) -> None:
         lease = await self.rooms.store.write(
-            lambda connection: take(connection, scenario.name, self.rooms.holder)
+            lambda connection: _take(connection, scenario.name, self.rooms.holder)
         )
         if lease is None:
             return
@@ -137,6 +138,13 @@ class Growth:
                     step=step,
                 )
         return step
+
+
+def _take(connection: Connection, scenario: str, holder: str) -> Lease | None:
+    """The lease, and what calls of those who had it before still held is spent."""
+    if (lease := take(connection, scenario, holder)) is not None:
+        settle_leftovers(connection, lease)
+    return lease
 
 
 def _begin(
