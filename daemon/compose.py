@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from daemon.evaluation.tasks import load_tasks
 from daemon.events import EventBus
-from daemon.growth.budget import settle_leftovers
+from daemon.growth.budget import give_back, settle_all_leftovers
 from daemon.growth.caller import Caller
 from daemon.growth.observer import Observer
 from daemon.growth.plugins import make_recipe, seed_tree
@@ -99,20 +99,22 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
         episode_slots=asyncio.Semaphore(settings.growth.parallel_episodes),
     )
     growth = Growth(growth_rooms)
-    review = Review(growth_rooms)
+    review = Review(growth_rooms, growth.runs)
     judge = Judge(store, book, recipes.of, events)
     observer = Observer(store, book, judge, scenarios, growth, events)
     history.listeners.append(observer.released)
     await router.start()
     stack.push_async_callback(router.close)
     await judge.recover()
-    await store.write(settle_leftovers)
+    await store.write(lambda connection: settle_all_leftovers(connection, growth_rooms.holder))
     await review.recover()
     stack.push_async_callback(growth.stop)
     judging = asyncio.create_task(observer.keep_judging(), name="judging")
     stack.callback(judging.cancel)
     for name in scenarios.names():
         growth.watch(scenarios.get(name))
+    idle = [name for name in scenarios.names() if not growth.runs(name)]
+    await store.write(lambda connection: give_back(connection, idle))  # before any loop asks for money
     scenarios.on_created.append(growth.watch)
     return Rooms(
         settings=settings,

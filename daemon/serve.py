@@ -7,7 +7,9 @@ started it. Does not own: what it does while it runs (`daemon.app`).
 import argparse
 import json
 import os
+import signal
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -97,6 +99,8 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str], line: "Line") -> No
             home.write_daemon(DaemonInfo(os.getpid(), url, reef.__version__, started_at, boot))
             line({"url": url})
 
+        if arguments.life_fd is not None:
+            _stop_with(arguments.life_fd)
         try:
             app.run(Start(loaded, home, token, boot, started_at, ready))
         finally:
@@ -130,9 +134,23 @@ def _parser(verb: str) -> argparse.ArgumentParser:
     parser.add_argument("--no-auth", action="store_true")
     parser.add_argument("--engine")
     parser.add_argument(
+        "--life-fd", type=int, help="a pipe's reading end: the daemon stops when its writing end is closed"
+    )
+    parser.add_argument(
         "--ready-fd", type=int, help="a pipe to write one JSON line to: {url} or {error, exit}"
     )
     return parser
+
+
+def _stop_with(descriptor: int) -> None:
+    """Stop, as on SIGTERM, once nobody holds the other end of this pipe: whoever started us is gone."""
+    os.set_inheritable(descriptor, False)
+
+    def watch() -> None:
+        os.read(descriptor, 1)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, name="life", daemon=True).start()
 
 
 Line = Callable[[dict[str, object]], None]

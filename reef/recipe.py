@@ -139,8 +139,9 @@ class Recipe:
         """Those that may still bring something from a batch that `tried` had; none: nobody gets it again."""
         return tuple(name for name in self.proposers() if name not in tried)
 
-    def needs_model(self) -> bool:
-        """Whether `propose` may call a model (then a step has a price before it runs)."""
+    def needs_model(self, tried: Collection[str] = ()) -> bool:
+        """Whether `propose` may call a model for a batch that `tried` had (then a step has a price before it
+        runs)."""
         return False
 
     def judge(self, report: Report, exchange: Exchange) -> Verdict:

@@ -45,10 +45,12 @@ def start(
     words: Sequence[str],
     *,
     command: Sequence[str] = SERVE,
+    life: int | None = None,
     timeout_s: float = START_TIMEOUT_S,
     on_wait: Callable[[], None] = lambda: None,
 ) -> Started:
     """Start the daemon of `home` and return when it serves. `on_wait` is called once if that takes long.
+    `life` is the reading end of a pipe: the daemon stops once its writing end is closed.
 
     Raises:
         ConfigError: the daemon refused its configuration.
@@ -59,15 +61,16 @@ def start(
     make_home(home)
     log_file = home / "logs" / "daemon.log"
     log_start = log_file.stat().st_size if log_file.exists() else 0
+    tied = [] if life is None else ["--life-fd", str(life)]
     reading, writing = os.pipe()
     try:
         with log_file.open("ab") as log:
             child = subprocess.Popen(
-                [*command, "--ready-fd", str(writing), *words],
+                [*command, "--ready-fd", str(writing), *tied, *words],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                pass_fds=(writing,),
+                pass_fds=(writing, *([] if life is None else [life])),
                 start_new_session=True,
             )
     except OSError as error:

@@ -3,6 +3,7 @@
 To add one: a class here (or anywhere) and an entry point in the group `reef.evaluators`.
 """
 
+import asyncio
 import difflib
 import re
 from collections.abc import Collection, Mapping
@@ -11,7 +12,9 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any
 
-from reef.errors import ConfigError
+import regex
+
+from reef.errors import ConfigError, ReefError
 from reef.evaluator import Evaluator
 from reef.tasks import Episode, Grade, Task
 
@@ -20,7 +23,9 @@ _SHOWN = 80
 _NUMBER = re.compile(
     r"(?:(?<![\w.)])[-+])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:[eE][-+]?\d+)?|(?<![\w.])[-+]?\.\d+"
 )
-_FLAGS = {"ignore_case": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
+_FLAGS = {"ignore_case": regex.IGNORECASE, "multiline": regex.MULTILINE, "dotall": regex.DOTALL}
+REGEX_S = 2.0
+"""Seconds of the processor that a search may take: some patterns would take years on some answers."""
 
 
 class Exact(Evaluator):
@@ -81,9 +86,9 @@ class Contains(Evaluator):
 
 
 class Regex(Evaluator):
-    """A regular expression is found in the answer."""
+    """A regular expression is found in the answer. In a thread and with a limit, which `re` has not."""
 
-    def __init__(self, pattern: re.Pattern[str]) -> None:
+    def __init__(self, pattern: regex.Pattern[str]) -> None:
         self.pattern = pattern
 
     @classmethod
@@ -92,18 +97,26 @@ class Regex(Evaluator):
         pattern, names = arguments.get("pattern"), arguments.get("flags", [])
         if not isinstance(pattern, str) or not pattern:
             raise ConfigError("`pattern` must be a text")
-        flags = re.RegexFlag(0)
+        flags = regex.VERSION0  # as `re` reads them
         for name in [names] if isinstance(names, str) else names:
             if name not in _FLAGS:
                 raise ConfigError(f"`flags`: `{name}` is not a flag", hint=f"there are: {', '.join(_FLAGS)}")
             flags |= _FLAGS[name]
         try:
-            return cls(re.compile(pattern, flags))
-        except re.error as error:
+            return cls(regex.compile(pattern, flags))
+        except regex.error as error:
             raise ConfigError(f"`pattern` is not a regular expression: {error}") from None
 
     async def grade(self, episode: Episode) -> Grade:
-        if self.pattern.search(episode.answer):
+        try:
+            found = await asyncio.to_thread(self.pattern.search, episode.answer, timeout=REGEX_S)
+        except TimeoutError:
+            raise ReefError(
+                f"task `{episode.task.id}`: the pattern {_quote(self.pattern.pattern)} was given up after "
+                f"{REGEX_S:g} s on an answer of {len(episode.answer)} characters",
+                hint="a repetition inside a repetition, as in `(a+)+`, can take for ever: write it as one",
+            ) from None
+        if found:
             return Grade(1.0, "the pattern was found")
         return Grade(0.0, f"{_quote(self.pattern.pattern)} was not found in {_quote(episode.answer)}")
 

@@ -89,7 +89,7 @@ async def _calls(chronicle: Chronicle, ground: Ground, row: RowMapping) -> list[
     if row["state"] not in ("queued", "proposing"):
         prefixes["candidate"] = chat_prefix(await chronicle.rooms.scenarios.tree(row["content_id"]))
         done = await chronicle.rooms.store.read(lambda connection: _finished(connection, row))
-    elif ground.recipe.needs_model():
+    elif ground.recipe.needs_model(ground.tried):
         sizes += proposer_calls(ground.batch, before)
     return sizes + list(gate_calls(ground.plan, prefixes, chronicle.scenario.section.gate.max_tokens, done))
 

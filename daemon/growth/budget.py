@@ -3,17 +3,20 @@
 A step keeps what it may spend in all (`steps.allowed_usd`) and each call adds to what it spent
 (`spending`). What is kept for a step is the difference, as long as the step is open: nothing has to be
 given back when it ends, or after a crash. A call under way holds the most that it can cost (`holds`);
-what a crash leaves there counts as spent at the next start. Only upstreams with a price cost money here.
+what a crash leaves there counts as spent once somebody takes the lease that it was held under. Only
+upstreams with a price cost money here.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, delete, func, insert, select, update
+from sqlalchemy import Connection, Insert, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from daemon.growth.estimate import CallSize
+from daemon.growth.lease import Lease, take
 from daemon.growth.steps import OPEN_STATES
 from daemon.store.schema import holds, scenarios, spending, steps
 from reef.feedback import Usage
@@ -76,31 +79,50 @@ def allow(connection: Connection, scenario: str, step: int, usd: float) -> None:
     _allow(connection, scenario, step, _taken_by(connection, scenario, step) + usd)
 
 
-def hold(connection: Connection, scenario: str, step: int, call: Hold, *, limit: float) -> bool:
+def give_back(connection: Connection, idle: Sequence[str]) -> None:
+    """Keep nothing more for the open steps of scenarios that nobody grows; when somebody does, they are
+    asked about their money again."""
+    give = update(steps).where(steps.c.scenario == bindparam("of"), steps.c.state.in_(OPEN_STATES))
+    if idle:
+        connection.execute(give.values(allowed_usd=None), [{"of": name} for name in idle])
+
+
+def hold(connection: Connection, lease: Lease, step: int, call: Hold, *, limit: float) -> bool:
     """Hold what a call can cost at most: of what is kept for its step, and of today's `limit` where that is
     too little. False: there is not that much."""
+    scenario = lease.scenario
     missing = call.usd - left_of(connection, scenario, step)
     if call.usd > 0 and missing > _ROUNDING and not reserve(connection, scenario, step, missing, limit=limit):
         return False
-    row = {"id": call.id, "day": call.day, "scenario": scenario, "step": step, "usd": call.usd}
-    tokens = {"input_tokens": call.size.most_input_tokens, "output_tokens": call.size.output_tokens}
-    connection.execute(insert(holds), row | tokens)
+    row = {"id": call.id, "day": call.day, "scenario": scenario, "step": step, "epoch": lease.epoch}
+    most = {"input_tokens": call.size.most_input_tokens, "output_tokens": call.size.output_tokens}
+    connection.execute(insert(holds), row | most | {"usd": call.usd})
     return True
 
 
-def let_go(connection: Connection, call: Hold) -> None:
-    """Hold nothing more for a call. Safe to repeat."""
-    connection.execute(delete(holds).where(holds.c.id == call.id))
+def let_go(connection: Connection, call: Hold) -> bool:
+    """Hold nothing more for a call. False: nothing was held, since it is counted already. Safe to repeat."""
+    return connection.execute(delete(holds).where(holds.c.id == call.id)).rowcount == 1
 
 
-def settle_leftovers(connection: Connection) -> int:
-    """Count what calls held when the daemon died as spent: nobody knows what they cost. Returns how many."""
-    left = connection.execute(select(holds)).mappings().all()
+def settle_leftovers(connection: Connection, lease: Lease) -> int:
+    """Count what calls of earlier holders of a scenario's lease still hold as spent: nobody knows what they
+    cost. Returns how many."""
+    earlier = (holds.c.scenario == lease.scenario, holds.c.epoch < lease.epoch)
+    left = connection.execute(select(holds).where(*earlier)).mappings().all()
     for row in left:
         usage = Usage(row["input_tokens"], row["output_tokens"], cost=row["usd"])
         add_spending(connection, row["scenario"], row["step"], usage, day=row["day"])
-    connection.execute(delete(holds))
+    connection.execute(delete(holds).where(*earlier))
     return len(left)
+
+
+def settle_all_leftovers(connection: Connection, holder: str) -> None:
+    """`settle_leftovers` of every scenario whose lease `holder` can take: when it starts, all but those that
+    another daemon grows."""
+    for scenario in connection.execute(select(holds.c.scenario).distinct()).scalars().all():
+        if (lease := take(connection, scenario, holder)) is not None:
+            settle_leftovers(connection, lease)
 
 
 def left_of(connection: Connection, scenario: str, step: int) -> float:
@@ -119,7 +141,7 @@ def cost_of(connection: Connection, scenario: str, step: int) -> dict[str, Any]:
     """All the calls of a step: proposing, narrowing and the gate. `money` is None where no price is known."""
     sums = _sums(connection, scenario, step)
     query = select(steps.c.allowed_usd).where(steps.c.scenario == scenario, steps.c.step == step)
-    priced = connection.execute(query).scalar() is not None
+    priced = connection.execute(query).scalar() is not None or sums["usd"] > 0
     return {key: sums[key] for key in _SUMS if key != "usd"} | {"money": sums["usd"] if priced else None}
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import RowMapping
 
 from daemon.evaluation.gate import load_policy
 from daemon.evaluation.scores import Plan
+from daemon.growth import steps
 from daemon.growth.rooms import Rooms
 from daemon.records.batches import load_batch
 from daemon.serving.scenarios import Scenario
@@ -30,6 +31,8 @@ class Ground:
     recipe: Recipe
     tasks: Sequence[Task]
     batch: Sequence[BatchUnit]
+    tried: frozenset[str]
+    """Proposers that had the batch before."""
     tree: HarnessTree
     plan: Plan
     seed: int
@@ -54,6 +57,7 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
     recipe = rooms.recipe_of(scenario.name)
     tasks = await asyncio.to_thread(rooms.tasks_of, scenario.name)
     batch = await rooms.store.read(lambda connection: load_batch(connection, load(row["batch"])))
+    tried = await rooms.store.read(lambda connection: steps.tried_proposers(connection, row))
     gate = scenario.section.gate
     seed = int.from_bytes(blake2b(f"{scenario.name}:{row['step']}".encode(), digest_size=8).digest())
     copies = gate.temperature == 0
@@ -66,12 +70,13 @@ async def survey(rooms: Rooms, scenario: Scenario, row: RowMapping, stops: Calla
         runtime, model = rooms.router.own(wanted, scenario.section.upstream)
         price = rooms.router.price(runtime.name, model)
     except Unsupported:
-        if plan.looks or recipe.needs_model():
+        if plan.looks or recipe.needs_model(tried):
             raise
     return Ground(
         recipe=recipe,
         tasks=tasks,
         batch=batch,
+        tried=tried,
         tree=await rooms.scenarios.tree(row["base_content_id"]),
         plan=plan,
         seed=seed,

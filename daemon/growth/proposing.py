@@ -1,6 +1,7 @@
 """From a batch to a candidate: what the recipe is handed, and what its proposal has to pass."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,7 @@ async def propose(chronicle: Chronicle, ground: Ground, row: RowMapping, purse: 
     if proposal is None:
         await chronicle.finish("skip", "this batch teaches nothing new", notes=notes)
         return False
+    proposal = _stated(proposal)
     told = _told(proposal) | {"notes": [*notes, *proposal.notes]}
     if refused := _refusal(context, proposal):
         await _refuse(chronicle, refused, told)
@@ -48,7 +50,7 @@ async def propose(chronicle: Chronicle, ground: Ground, row: RowMapping, purse: 
         base_release_id=row["base_release_id"],
         tree=ground.tree,
         mutations=proposal.mutations,
-        summary=proposal.title or proposal.reason.splitlines()[0],
+        summary=(proposal.title or proposal.reason).splitlines()[0],
         reason=proposal.reason,
         recorded_at=row["started_at"],
     )
@@ -86,14 +88,23 @@ async def _context(chronicle: Chronicle, ground: Ground, row: RowMapping, purse:
         content_id=row["base_content_id"],
         batch=ground.batch,
         history=await rooms.store.read(lambda connection: steps.history(connection, scenario.name)),
-        tried=await rooms.store.read(lambda connection: steps.tried_proposers(connection, row)),
+        tried=ground.tried,
         gate_tasks=ground.gate_tasks,
         shown=tuple(task for task in ground.tasks if task.split != "gate"),
         _powers=powers,
     )
 
 
+def _stated(proposal: Proposal) -> Proposal:
+    """With a title or a reason each release and each list can show: without white space around it, and where
+    there is no reason the title is one."""
+    title = proposal.title.strip()
+    return replace(proposal, title=title, reason=proposal.reason.strip() or title)
+
+
 def _refusal(context: Context, proposal: Proposal) -> Refused | None:
+    if not proposal.reason:
+        return Refused("no-reason", "the recipe gave neither a reason nor a title for its changes")
     if found := list(context.check(proposal.mutations)):
         return found[0]
     past = turned_down(proposal.mutations, context.content_id, context.gate_tasks, context.history)

@@ -94,8 +94,8 @@ class Purse:
         charged = self._charged(call.size, usage)
 
         def work(connection: Connection) -> tuple[float, float]:
-            budget.let_go(connection, call)
-            budget.add_spending(connection, self.scenario, self.step, charged, day=call.day)
+            if self.price is None or budget.let_go(connection, call):
+                budget.add_spending(connection, self.scenario, self.step, charged, day=call.day)
             return self._rest(connection)
 
         try:
@@ -111,7 +111,7 @@ class Purse:
     async def _hold(self, call: Hold) -> bool:
         def work(connection: Connection) -> tuple[bool, float, float]:
             prove(connection, self.lease)
-            held = budget.hold(connection, self.scenario, self.step, call, limit=self.limit)
+            held = budget.hold(connection, self.lease, self.step, call, limit=self.limit)
             return (held, *self._rest(connection))
 
         try:

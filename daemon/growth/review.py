@@ -3,6 +3,7 @@ check a release out."""
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Callable
 
 from sqlalchemy import Connection, RowMapping, select
 
@@ -27,10 +28,13 @@ BY_PERSON = "promoted by a person"
 class Review:
     """Decisions from outside the gate."""
 
-    def __init__(self, rooms: Rooms) -> None:
+    def __init__(self, rooms: Rooms, runs: Callable[[str], bool]) -> None:
         self.rooms = rooms
+        self._runs = runs
+        """Whether a scenario's open steps are run by somebody."""
         self._deciding: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
-        """By scenario: of two that decide on the same candidate, the second finds it decided."""
+        """By scenario: of two that decide on the same candidate, the second finds it decided, and none is
+        served of a scenario that was archived meanwhile."""
 
     async def recover(self, scenario: str | None = None) -> None:
         """Close the steps whose candidate was promoted just before a crash, or before the disk was full."""
@@ -98,7 +102,16 @@ class Review:
 
     async def run_again(self, scenario: Scenario, step: int) -> None:
         """Let a step run that waits for money, or that ended with an error. It goes on where it was; on a
-        head that moved on it begins anew. What it was said to need counts as allowed by a person."""
+        head that moved on it begins anew. What it was said to need counts as allowed by a person.
+
+        Raises:
+            Conflict: it is neither, or nobody would run it.
+        """
+        if not self._runs(scenario.name):
+            raise Conflict(
+                f"scenario `{scenario.name}` does not grow, so step {step} cannot be run",
+                hint="its recipe only records, or growth is off: see `[growth] enabled` and `[[scenario]]`",
+            )
 
         def work(connection: Connection) -> None:
             row = steps.get(connection, scenario.name, step)
@@ -132,7 +145,11 @@ class Review:
         self.rooms.cancelled.discard((scenario.name, step))
 
     async def archive(self, scenario: Scenario) -> tuple[str, ...]:
-        """Take a scenario out of service for good, with what its growth had under way."""
+        """Take a scenario out of service for good, with what its growth had under way.
+
+        Raises:
+            NotFound: it is archived already.
+        """
         name = scenario.name
 
         def close_steps(connection: Connection) -> None:
@@ -150,7 +167,8 @@ class Review:
                 )
                 catalog.close_pending(connection, name, step)
 
-        return await self.rooms.scenarios.archive(name, close_steps)
+        async with self._deciding[name]:
+            return await self.rooms.scenarios.archive(name, close_steps)
 
     async def cancel(self, scenario: Scenario, step: int) -> None:
         """End a step that is under way, or that waits for money. One that nobody runs is ended here; whoever
@@ -167,7 +185,7 @@ class Review:
                     f"step {step} is {row['state']}, so it cannot be cancelled",
                     hint="a candidate that waits for review is closed with `reef reject`",
                 )
-            runs = row["state"] != "waiting" and self.rooms.limits.enabled
+            runs = row["state"] != "waiting" and self._runs(scenario.name)
             if runs:
                 steps.write(connection, scenario.name, step, cancel_asked=True)
             else:
@@ -187,9 +205,15 @@ class Review:
 
         Raises:
             Conflict: it is a candidate that the gate or a person turned down, or that is not decided yet.
+            NotFound: the scenario was archived meanwhile.
         """
+        async with self._deciding[scenario.name]:
+            self.rooms.scenarios.get(scenario.name)
+            return await self._checkout(scenario, release_id, content_id)
+
+    async def _checkout(self, scenario: Scenario, release_id: str, content_id: str) -> Published:
         if await self._find_waiting(scenario.name, release_id) is not None:
-            return await self.promote(scenario, release_id)
+            return await self._promote(scenario, release_id)
         refused = await self.rooms.store.read(
             lambda connection: _turned_down(connection, scenario.name, release_id)
         )

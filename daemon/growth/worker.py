@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 
 from daemon.evaluation.comparison import being_cancelled
 from daemon.growth import steps
+from daemon.growth.budget import settle_leftovers
 from daemon.growth.lease import LEASE_S, Lease, take
 from daemon.growth.rooms import Rooms
 from daemon.growth.step import StepRun
@@ -40,16 +41,21 @@ class Growth:
         self._wakes[name].set()
         self._loops[name] = asyncio.create_task(self._loop(scenario), name=f"growth {name}")
 
+    def runs(self, name: str) -> bool:
+        """Whether a scenario has a loop, which runs its open steps; they lie still otherwise."""
+        return name in self._loops
+
     def poke(self, name: str) -> None:
         if (wake := self._wakes.get(name)) is not None:
             wake.set()
 
     async def leave(self, name: str) -> None:
         """End the loop of one scenario; a running step stops where it is."""
-        self._wakes.pop(name, None)
-        if (task := self._loops.pop(name, None)) is not None:
+        if (task := self._loops.get(name)) is not None:
             task.cancel()
             await asyncio.wait([task])
+            if self._loops.get(name) is task:  # until then a step may still be run
+                del self._loops[name], self._wakes[name]
 
     async def stop(self) -> None:
         """End the loops; a running step goes on at the next start."""
@@ -104,7 +110,7 @@ class Growth:
 
     async def _grow(self, scenario: Scenario) -> None:
         lease = await self.rooms.store.write(
-            lambda connection: take(connection, scenario.name, self.rooms.holder)
+            lambda connection: _take(connection, scenario.name, self.rooms.holder)
         )
         if lease is None:
             return
@@ -132,6 +138,13 @@ class Growth:
                     step=step,
                 )
         return step
+
+
+def _take(connection: Connection, scenario: str, holder: str) -> Lease | None:
+    """The lease, and what calls of those who had it before still held is spent."""
+    if (lease := take(connection, scenario, holder)) is not None:
+        settle_leftovers(connection, lease)
+    return lease
 
 
 def _begin(

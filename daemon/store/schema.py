@@ -285,6 +285,7 @@ holds = Table(
     Column("day", Text, nullable=False, doc="UTC date on which it was taken"),
     Column("scenario", Text, nullable=False),
     Column("step", Integer, nullable=False),
+    Column("epoch", Integer, nullable=False, doc="of the growth lease under which it was taken"),
     Column("usd", Float, nullable=False, doc="the most that one call under way can cost"),
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),

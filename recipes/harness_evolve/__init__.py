@@ -39,8 +39,8 @@ class HarnessEvolve(Recipe):
         names = self.options.proposers
         return tuple(names[max((names.index(name) + 1 for name in names if name in tried), default=0) :])
 
-    def needs_model(self) -> bool:
-        return "reflect" in self.options.proposers
+    def needs_model(self, tried: Collection[str] = ()) -> bool:
+        return "reflect" in self.proposers_left(tried)
 
     def judge(self, report: Report, exchange: Exchange) -> Verdict:
         """A lesson is a bad score, words, a correction or (for demonstrations) a good score."""

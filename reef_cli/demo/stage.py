@@ -36,7 +36,8 @@ class Stage:
 
 @contextmanager
 def stage(*, keep: bool) -> Iterator[Stage]:
-    """Set the demo up and clean up behind it; `keep` leaves the home and its daemon.
+    """Set the demo up and clean up behind it; `keep` leaves the home and its daemon. Without it the daemon
+    ends with this process, even where that is killed.
 
     Raises:
         ReefError: the model cannot be fetched, or the daemon does not start.
@@ -47,9 +48,10 @@ def stage(*, keep: bool) -> Iterator[Stage]:
         del os.environ[name]
     home = Path(tempfile.mkdtemp(prefix="reef-demo-"))
     os.environ["REEF_HOME"] = str(home)
+    life, mine = os.pipe()  # closed when this process dies, however it does
     try:
         config = write_files(home, model)
-        started = lifecycle.start(home, ["-c", str(config)])
+        started = lifecycle.start(home, ["-c", str(config)], life=None if keep else life)
         with Client(started.url, home=home) as client:
             yield Stage(home, client, started.url, aside)
     except BaseException:
@@ -59,6 +61,8 @@ def stage(*, keep: bool) -> Iterator[Stage]:
         if not keep:
             lifecycle.stop(home)
             shutil.rmtree(home, ignore_errors=True)
+        os.close(life)
+        os.close(mine)
 
 
 def fetch_model() -> Path:

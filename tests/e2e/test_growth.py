@@ -91,6 +91,35 @@ def test_events_tell_what_was_consumed_measured_and_served(tmp_path: Path, stub:
         assert all(len(json.dumps(one)) < 400 for one in episodes)
 
 
+PLAIN = """
+from dataclasses import replace
+from recipes.harness_evolve import HarnessEvolve
+
+class Plain(HarnessEvolve):
+    async def propose(self, context):
+        return replace(await super().propose(context), reason=" \\n", title="{title}")
+"""
+
+
+@pytest.mark.parametrize(
+    ("title", "outcome", "told"),
+    [("\\nSay less\\nmuch less", "select", "Say less"), (" ", "reject", "neither a reason nor a title")],
+)
+def test_a_recipe_that_gives_no_reason(
+    tmp_path: Path, stub: StubProvider, title: str, outcome: str, told: str
+) -> None:
+    configure(tmp_path, stub)
+    (tmp_path / "plain.py").write_text(PLAIN.format(title=title))
+    reef = tmp_path / "reef.toml"
+    reef.write_text(reef.read_text().replace('"harness_evolve"', '"plain:Plain"'))
+    with running(tmp_path) as daemon:
+        teach(daemon)
+        step = daemon.step("ready-1", 1, until=("done",))
+        assert step["outcome"] == outcome, step
+        row = daemon.get("/reef/scenarios/ready-1/releases")["releases"][0]
+        assert told in row["message"]
+
+
 def test_a_promotion_is_an_event(tmp_path: Path, stub: StubProvider) -> None:
     configure(tmp_path, stub, publish="review")
     with running(tmp_path) as daemon, listening(daemon) as heard:

@@ -106,6 +106,47 @@ def test_a_step_tells_what_it_may_cost_and_what_it_did_cost(tmp_path: Path, stub
         assert step["waits_for"] is None
 
 
+def test_a_step_that_nobody_runs_any_more(tmp_path: Path, stub: StubProvider) -> None:
+    """Its scenario only records after a restart: it keeps no money from others, and can be cancelled."""
+    configure(tmp_path, stub, 1.0)
+    with running(tmp_path) as daemon:
+        _, receipt = daemon.ask("Return exactly: reef is ready", scenario="away")
+        stub.delay_s = 600.0
+        daemon.report(receipt, score=0, feedback=SENTENCE)
+        daemon.step("away", 1, until=("evaluating",))
+        daemon.kill()
+        with sqlite3.connect(daemon.home / "reef.db") as db:
+            db.execute("UPDATE steps SET allowed_usd = 0.99")
+        db.close()
+        stub.delay_s = 0.0
+        reef = tmp_path / "reef.toml"
+        record = '[[scenario]]\nmatch = "away"\nrecipe = "record"\n\n'
+        reef.write_text(reef.read_text().replace("[[scenario]]", f"{record}[[scenario]]"))
+        daemon.start()
+        teach(daemon, "s")
+        assert grown(daemon, "s")["outcome"] == "select"
+        daemon.post("/reef/steps/away/1/run", {}, status=409)
+        daemon.post("/reef/steps/away/1/cancel", {}, status=202)
+        assert daemon.get("/reef/steps/away/1")["outcome"] == "skip"
+
+
+def test_a_step_that_carries_on_reserves_nothing_for_a_model_that_was_asked(
+    tmp_path: Path, stub: StubProvider
+) -> None:
+    rule = {"op": "create", "id": "x", "options": {"name": "rules", "config": {"text": "Be kind."}}}
+    proposal = json.dumps({"reason": "kindness", "mutations": [rule]})
+    stub.answer = lambda asked: proposal if "improve" in asked.system else right_with_the_sentence(asked)
+    configure(tmp_path, stub, 1.0)
+    reef = tmp_path / "reef.toml"
+    reef.write_text(reef.read_text().replace('["feedback"]', '["reflect", "feedback"]'))
+    with running(tmp_path) as daemon:
+        teach(daemon)
+        first, second = grown(daemon), grown(daemon, number=2)
+        assert (first["proposer"], second["proposer"]) == ("reflect", "feedback")
+        assert first["notes"][0].startswith("expected: 21 model calls")
+        assert second["notes"][0].startswith("expected: 18 model calls")
+
+
 def test_the_price_is_that_of_the_model_that_is_asked(tmp_path: Path, stub: StubProvider) -> None:
     free = '[[upstream]]\nname = "free"\nbase_url = "{url}"\nmodel = "other"\n'
     configure(tmp_path, stub, 0.01, upstream=free + UPSTREAM)

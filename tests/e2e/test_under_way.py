@@ -3,6 +3,8 @@
 import os
 import shutil
 import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -12,7 +14,9 @@ from typing import Any
 import pytest
 
 from reef.home import read_daemon
+from tests.e2e.running import wait_for
 from tests.e2e.terminal import Terminal, terminal
+from tests.processes import is_running
 from tests.stub_provider import StubProvider
 
 CHAT = [{"role": "user", "content": "hi"}]
@@ -66,6 +70,43 @@ def test_a_home_that_was_deleted(here: Terminal, stub: StubProvider) -> None:
         assert "the database is gone" in told
     finally:
         os.kill(daemon.pid, signal.SIGKILL)
+
+
+DEMO = """
+import sys, time
+from pathlib import Path
+from reef.home import read_daemon
+from reef_cli.demo import stage
+
+def write_files(home, model):
+    upstream = f'[[upstream]]\\nname = "u"\\nbase_url = "{sys.argv[1]}"\\nmodel = "m"\\n'
+    (home / "reef.toml").write_text("[reef]\\nport = 0\\n" + upstream)
+    return home / "reef.toml"
+
+stage.fetch_model, stage.write_files = Path, write_files
+with stage.stage(keep=False) as setting:
+    print(read_daemon(setting.home).pid, setting.home, flush=True)
+    time.sleep(600)
+"""
+
+
+def test_a_demo_that_is_killed_leaves_no_daemon(here: Terminal, stub: StubProvider) -> None:
+    demo = subprocess.Popen(
+        [sys.executable, "-c", DEMO, stub.url],
+        cwd=here.folder,
+        env=here.environ | {"TMPDIR": str(here.folder)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert demo.stdout is not None
+        pid, _, home = demo.stdout.readline().strip().partition(" ")
+        assert is_running(int(pid))
+    finally:
+        demo.kill()
+        demo.communicate()
+    wait_for(lambda: not is_running(int(pid)) or None, "the end of the daemon")
+    assert read_daemon(Path(home)) is None, "it ended in order"
 
 
 STREAMS: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -68,7 +68,9 @@ def test_record_learns_nothing() -> None:
 
 def test_options() -> None:
     assert not recipe().needs_model()
-    assert recipe("feedback", "reflect").needs_model()
+    both = recipe("reflect", "feedback")
+    assert both.needs_model()
+    assert not both.needs_model({"reflect"}), "a step that carries on asks none"
     with pytest.raises(ValueError, match="max_scor"):
         recipe(max_scor=1)
 

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.evaluation import evaluators
 from daemon.evaluation.evaluators import load_evaluator
-from reef.errors import ConfigError
+from reef.errors import ConfigError, ReefError
 from reef.tasks import Episode, Grade, Task
 
 
@@ -68,6 +69,31 @@ def test_scores(answer: str, evaluator: str, arguments: dict[str, Any], score: f
 def test_wrong_arguments(evaluator: str, arguments: dict[str, Any]) -> None:
     with pytest.raises(ConfigError):
         grade("x", evaluator, **arguments)
+
+
+def test_a_pattern_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluators, "REGEX_S", 0.2)
+    with pytest.raises(ReefError, match=r'task `t`: the pattern "\(a\|aa\)\+\$" was given up after 0.2 s'):
+        grade("a" * 4000 + "!", "regex", pattern="(a|aa)+$")
+
+
+def test_others_go_on_while_a_pattern_is_searched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(evaluators, "REGEX_S", 0.5)
+    task = Task("t", (), "regex", {"pattern": "(a|aa)+$"})
+    turns = 0
+
+    async def go() -> None:
+        nonlocal turns
+        grading = asyncio.create_task(
+            load_evaluator(task).grade(Episode(task, "candidate", 0, "a" * 4000 + "!"))
+        )
+        while not grading.done():
+            turns += 1
+            await asyncio.sleep(0.001)
+        assert isinstance(grading.exception(), ReefError)
+
+    asyncio.run(go())
+    assert turns > 3
 
 
 def test_dotted_reference() -> None:

@@ -49,6 +49,18 @@ def test_only_open_steps_keep_money(home: House, state: str) -> None:
     assert free(home) == (0.3 if state in OPEN_STATES else 1.0)
 
 
+def test_what_nobody_grows_keeps_no_money(home: House) -> None:
+    assert reserve(home, "a", 0.7)
+    spend(home, "a", 0.2)
+    assert reserve(home, "b", 0.1)
+    home.write(lambda connection: budget.give_back(connection, ["a"]))
+    assert free(home) == 0.7
+    cost = home.store.read_now(lambda connection: budget.cost_of(connection, "a", 1))
+    assert cost["money"] == 0.2, "its price was known"
+    assert reserve(home, "a", 0.7), "it is asked again, should it grow again"
+    assert free(home) == 0.0
+
+
 def test_an_archived_scenario_keeps_no_money(home: House) -> None:
     reserve(home, "a", 0.7)
     home.change(scenarios, "a", archived_at="now")
@@ -72,10 +84,11 @@ def test_a_person_may_allow_more_than_the_day_has(home: House) -> None:
 
 
 def test_the_cost_of_a_step(home: House) -> None:
-    spend(home, "a", 0.25)
-    spend(home, "a", 0.25)
+    spend(home, "a", 0.0)
+    spend(home, "a", 0.0)
     cost = home.store.read_now(lambda connection: budget.cost_of(connection, "a", 1))
     assert cost == {"calls": 2, "input_tokens": 200, "output_tokens": 20, "money": None}
+    spend(home, "a", 0.5)
     reserve(home, "a", 0.1)
     assert home.store.read_now(lambda connection: budget.cost_of(connection, "a", 1))["money"] == 0.5
 

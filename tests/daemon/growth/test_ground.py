@@ -27,7 +27,7 @@ def surveyed(home: House, *sections: dict[str, Any], model: str | None = None) -
         scenarios=SimpleNamespace(tree=tree),
     )
     scenario: Any = SimpleNamespace(name="a", section=RecipeSection(model=model))
-    row: Any = {"step": 1, "batch": "[]", "base_content_id": "c"}
+    row: Any = {"scenario": "a", "step": 1, "batch": "[]", "base_content_id": "c", "continues": None}
     return asyncio.run(survey(rooms, scenario, row, lambda: False))
 
 

@@ -13,10 +13,10 @@ from sqlalchemy import func, select
 from daemon.growth import budget, caller
 from daemon.growth.caller import Caller
 from daemon.growth.estimate import CallSize, call_size
-from daemon.growth.lease import LostLease
+from daemon.growth.lease import Lease, LostLease
 from daemon.growth.purse import OutOfMoney, Purse
 from daemon.serving.own import Completed
-from daemon.store.schema import holds, steps
+from daemon.store.schema import holds, leases, steps
 from reef.errors import Loading, TimedOut, UpstreamFailed
 from reef.feedback import Usage
 from reef.recipe import Budget
@@ -114,6 +114,11 @@ class Exchange:
         return await self.answer()
 
 
+def caller_of(exchange: Any) -> Caller:
+    """A caller of a stand-in that has `complete` and nothing else of an exchange."""
+    return Caller(exchange)
+
+
 async def fail(error: Exception) -> Completed:
     raise error
 
@@ -149,7 +154,7 @@ def test_a_failed_call_costs_what_it_may_have_cost(
     home: House, answer: Callable[[], Awaitable[Completed]], sends: bool, charged: float
 ) -> None:
     mine = purse(home)
-    caller = Caller(Exchange(answer, sends=sends))  # type: ignore[arg-type]
+    caller = caller_of(Exchange(answer, sends=sends))
     with pytest.raises((UpstreamFailed, TimedOut)):
         asyncio.run(caller.ask(mine, MESSAGES, timeout_s=0.05))
     assert cost(home)["calls"] == 1
@@ -165,7 +170,7 @@ def test_a_call_waits_while_the_model_is_loaded(home: House) -> None:
         return await fail(told.pop() if told else UpstreamFailed("it was asked", status=503))
 
     with pytest.raises(UpstreamFailed, match="it was asked"):
-        asyncio.run(Caller(Exchange(answer)).ask(purse(home), MESSAGES))  # type: ignore[arg-type]
+        asyncio.run(caller_of(Exchange(answer)).ask(purse(home), MESSAGES))
     assert cost(home)["calls"] == 1
 
 
@@ -188,7 +193,7 @@ def test_a_cancelled_call_is_counted(home: House, sends: bool, charged: float) -
 
     async def go() -> None:
         exchange = Exchange(never, sends=sends)
-        caller = Caller(exchange)  # type: ignore[arg-type]
+        caller = caller_of(exchange)
         task = asyncio.create_task(caller.ask(mine, MESSAGES))
         await exchange.reached.wait()
         task.cancel()
@@ -205,7 +210,7 @@ def test_an_answer_carries_what_it_was_charged(home: House) -> None:
         return Completed("hi", Usage(100, 10, cost=None), "r", "stop")
 
     mine = purse(home)
-    completion, _ = asyncio.run(Caller(Exchange(answer)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+    completion, _ = asyncio.run(caller_of(Exchange(answer)).ask(mine, MESSAGES))
     assert completion.usage == replace(Usage(100, 10), cost=pytest.approx(0.0011))
 
 
@@ -225,7 +230,7 @@ class Tries:
 
 def test_each_try_that_may_have_been_answered_is_paid_for(home: House) -> None:
     mine = purse(home)
-    asyncio.run(Caller(Tries(True, False, True)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+    asyncio.run(caller_of(Tries(True, False, True)).ask(mine, MESSAGES))
     assert cost(home)["calls"] == 3, "one was answered with an error"
     assert cost(home)["money"] == pytest.approx(2 * MOST + 0.0011)
     assert mine.left == pytest.approx(0.25 - cost(home)["money"])
@@ -234,7 +239,7 @@ def test_each_try_that_may_have_been_answered_is_paid_for(home: House) -> None:
 def test_another_try_is_not_sent_without_the_money_for_it(home: House) -> None:
     mine = purse(home, 1.5 * MOST, limit=1.5 * MOST)
     with pytest.raises(OutOfMoney):
-        asyncio.run(Caller(Tries(True)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+        asyncio.run(caller_of(Tries(True)).ask(mine, MESSAGES))
     assert cost(home)["money"] == pytest.approx(MOST)
 
 
@@ -249,7 +254,7 @@ def test_the_time_of_a_call_runs_from_when_it_leaves(home: House) -> None:
             return Completed("hi", Usage(100, 10), "r", "stop")
 
     mine = purse(home)
-    caller = Caller(Queued())  # type: ignore[arg-type]
+    caller = caller_of(Queued())
     assert asyncio.run(caller.ask(mine, MESSAGES, timeout_s=0.2))[0].text == "hi"
 
 
@@ -319,7 +324,7 @@ def test_a_store_that_fails_takes_no_cancellation_away(home: House) -> None:
     exchange = Exchange(never)
 
     async def go() -> None:
-        task = asyncio.create_task(Caller(exchange).ask(mine, MESSAGES))  # type: ignore[arg-type]
+        task = asyncio.create_task(caller_of(exchange).ask(mine, MESSAGES))
         await exchange.reached.wait()
         home.store.writer.close()
         task.cancel()
@@ -346,8 +351,9 @@ def test_what_calls_held_when_the_daemon_died_is_spent(home: House) -> None:
         await mine.take(CALL)
 
     asyncio.run(two())
-    assert home.write(budget.settle_leftovers) == 2
-    assert home.write(budget.settle_leftovers) == 0
+    assert settle_leftovers(home, mine.lease) == 0, "they may still be answered"
+    assert settle_leftovers(home, home.lease("a")) == 2
+    assert settle_leftovers(home, home.lease("a")) == 0
     assert cost(home) == {
         "calls": 2,
         "input_tokens": 10_000,
@@ -355,6 +361,28 @@ def test_what_calls_held_when_the_daemon_died_is_spent(home: House) -> None:
         "money": pytest.approx(0.2),
     }
     assert held(home) == 0.0
+
+
+def settle_leftovers(home: House, lease: Lease) -> int:
+    return int(home.write(lambda connection: budget.settle_leftovers(connection, lease)))
+
+
+def test_a_start_leaves_alone_what_another_daemon_holds(home: House) -> None:
+    mine = purse(home)
+    asyncio.run(mine.take(CALL))
+    home.write(lambda connection: budget.settle_all_leftovers(connection, "another"))
+    assert held(home) == pytest.approx(0.1)
+    home.change(leases, "a", expires_at="2001")
+    home.write(lambda connection: budget.settle_all_leftovers(connection, "another"))
+    assert (held(home), cost(home)["calls"]) == (0.0, 1)
+
+
+def test_a_call_that_somebody_else_counted_is_not_counted_again(home: House) -> None:
+    mine = purse(home)
+    call = asyncio.run(mine.take(CALL))
+    assert settle_leftovers(home, home.lease("a")) == 1
+    asyncio.run(mine.settle(call, Usage(1_000, 1_000)))
+    assert (cost(home)["calls"], cost(home)["money"]) == (1, pytest.approx(0.1))
 
 
 def test_a_replaced_daemon_takes_no_money(home: House) -> None:

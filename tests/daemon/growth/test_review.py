@@ -52,21 +52,41 @@ class History:
         return Published(publication.scenario, row["step"], "promote", release_id, publication.content_id)
 
 
+class Scenarios:
+    """One scenario, until it is archived."""
+
+    def __init__(self, home: House) -> None:
+        self.home = home
+        self.archived = False
+
+    def get(self, name: str) -> None:
+        if self.archived:
+            raise NotFound(f"scenario `{name}` is archived")
+
+    async def archive(self, name: str, close: Callable[[Connection], None]) -> tuple[str, ...]:
+        self.get(name)
+        await self.home.store.write(close)
+        self.archived = True
+        return ()
+
+
 class Desk:
-    def __init__(self, home: House, *, enabled: bool = True) -> None:
+    def __init__(self, home: House, *, grows: bool = True) -> None:
         self.home = home
         self.history = History(home)
+        self.scenarios = Scenarios(home)
         self.rooms: Any = SimpleNamespace(
+            scenarios=self.scenarios,
             store=home.store,
             events=EventBus(),
-            limits=SimpleNamespace(enabled=enabled, usd_per_day=1.0),
+            limits=SimpleNamespace(usd_per_day=1.0),
             cancelled=set(),
             history=self.history,
             recipe_of=lambda name: Recipe(),
         )
         head = SimpleNamespace(release_id="head", content_id="c")
         self.scenario: Any = SimpleNamespace(name="a", recipe="r", head=head, section=RecipeSection())
-        self.review = Review(self.rooms)
+        self.review = Review(self.rooms, lambda name: grows)
         self.chronicle = Chronicle(self.rooms, self.scenario, home.lease("a"), 1)
         home.change(scenarios, "a", head_release_id="head", head_content_id="c")
         home.change(table, "a", base_release_id="head", base_content_id="c")
@@ -116,9 +136,11 @@ class TestCancelling:
         assert desk.rooms.cancelled == set()
 
     def test_where_nothing_grows_any_step_is(self, home: House) -> None:
-        desk = Desk(home, enabled=False)
+        desk = Desk(home, grows=False)
+        desk.set(state="evaluating", cancel_asked=True)
         desk.cancel()
-        assert desk.step()["outcome"] == "skip"
+        row = desk.step()
+        assert (row["state"], row["outcome"], row["cancel_asked"]) == ("done", "skip", False)
 
     def test_a_running_one_is_marked_for_who_runs_it(self, desk: Desk) -> None:
         desk.set(state="evaluating")
@@ -156,6 +178,14 @@ class TestCancelling:
         desk.set(**values)
         with pytest.raises(Conflict, match="cannot be cancelled"):
             desk.cancel()
+
+
+def test_where_nothing_grows_no_step_is_let_run(home: House) -> None:
+    desk = Desk(home, grows=False)
+    desk.set(state="waiting", waits_for="money", allowed_usd=0.5)
+    with pytest.raises(Conflict, match="does not grow"):
+        asyncio.run(desk.review.run_again(desk.scenario, 1))
+    assert desk.step()["state"] == "waiting"
 
 
 def test_of_two_that_let_a_step_run_one_does(desk: Desk) -> None:
@@ -210,6 +240,31 @@ class TestPromoting:
         assert first.release_id == "r1"
         assert isinstance(second, NotFound), second
         assert len(waits.history.published) == 1
+
+    @pytest.mark.parametrize("decides", ["promote", "checkout"])
+    def test_what_is_archived_meanwhile_serves_nothing_more(self, waits: Desk, decides: str) -> None:
+        words = ("x",) if decides == "promote" else ("x", "y")
+
+        async def go() -> list[Any]:
+            late = getattr(waits.review, decides)(waits.scenario, *words)
+            return await asyncio.gather(waits.review.archive(waits.scenario), late, return_exceptions=True)
+
+        _, promoted = asyncio.run(go())
+        assert isinstance(promoted, NotFound)
+        assert waits.history.published == []
+        assert waits.step()["outcome"] == "skip"
+
+    @pytest.mark.parametrize("decides", ["promote", "checkout"])
+    def test_what_is_being_promoted_is_archived_after_it(self, waits: Desk, decides: str) -> None:
+        words = ("x",) if decides == "promote" else ("x", "y")
+
+        async def go() -> None:
+            await asyncio.gather(
+                getattr(waits.review, decides)(waits.scenario, *words), waits.review.archive(waits.scenario)
+            )
+
+        asyncio.run(go())
+        assert waits.step()["outcome"] == "select", "it was closed by whoever published it"
 
     def test_again_after_it_could_not_be_closed_publishes_nothing(self, waits: Desk) -> None:
         async def go() -> None:
