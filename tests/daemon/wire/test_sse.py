@@ -1,4 +1,4 @@
-from time import perf_counter
+from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,11 +48,11 @@ def test_a_large_event_in_small_pieces_costs_linear_time() -> None:
     def cost(size: int) -> float:
         splitter = EventSplitter()
         chunk = b"x" * 1024
-        began = perf_counter()
+        began = process_time()
         for _ in range(size // 1024):
             splitter.feed(chunk)
         assert len(splitter.feed(b"\n\n")) == 1
-        return perf_counter() - began
+        return process_time() - began
 
     cost(2**20)
-    assert min(cost(2**23) for _ in range(3)) < 40 * max(min(cost(2**20) for _ in range(3)), 0.001)
+    assert min(cost(2**23) for _ in range(5)) < 40 * max(min(cost(2**20) for _ in range(5)), 0.002)
