@@ -9,14 +9,14 @@ find_python = for v in 3.13 3.12 3.11; do \
 	  p=python$$v; command -v $$p >/dev/null 2>&1 && $$p -c 'import sys, venv, ensurepip; assert sys.version_info[:2] == tuple(map(int, "'$$v'".split(".")))' >/dev/null 2>&1 && { echo $$p; exit 0; }; \
 	done; exit 1
 
-.PHONY: help setup demo test test-slow test-agents lint format recording pictures bench clean
+.PHONY: help setup demo test test-slow test-agents lint format recording pictures bench bench-guard clean
 help:
 	@echo "make setup   a virtual environment in .venv with everything Reef needs"
 	@echo "make demo    the whole loop on an embedded model, about three minutes"
 	@echo "make test    the tests      make test-slow   the ones that take minutes"
 	@echo "make test-agents   coding agents and SDKs of the npm registry, as they are, through the daemon"
 	@echo "make recording, make pictures   what reef tui --demo replays; the pictures in the documents"
-	@echo "make lint    ruff, mypy, import-linter        make bench   benchmarks, as ratios"
+	@echo "make lint    ruff, mypy, import-linter        make bench   benchmarks, as ratios (bench-guard: a minute of them)"
 
 setup: $(STAMP)
 
@@ -61,6 +61,9 @@ pictures: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+bench-guard: $(STAMP)
+	$(BIN)/python -m bench proxy --guard
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache

@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from bench.measure import Row, rounds
+from bench.measure import rounds, timings
+from bench.report import Options, Report
 from tests.e2e.terminal import Terminal, terminal
 from tests.stub_provider import StubProvider
 
@@ -27,7 +28,7 @@ app()
 """
 
 
-def run() -> list[Row]:
+def run(_: Options) -> Report:
     """Time `python -c pass`, the empty app and the commands that people wait for."""
     with StubProvider() as stub, tempfile.TemporaryDirectory() as folder, terminal(Path(folder)) as here:
         (here.folder / "empty.py").write_text(EMPTY, "utf-8")
@@ -48,7 +49,8 @@ def run() -> list[Row]:
         rows = rounds(work, count=ROUNDS, baseline=BASELINE)
     floor_s = next(row.best_s for row in rows if row.name == BASELINE)
     target_s = max(TARGET_S, FLOOR_RATIO * floor_s)
-    return [replace(row, target_s=target_s) if row.name in commands else row for row in rows]
+    judged = [replace(row, target_s=target_s) if row.name in commands else row for row in rows]
+    return timings(judged, BASELINE)
 
 
 def _quiet(here: Terminal, *command: str) -> Callable[[], object]:

@@ -1,13 +1,11 @@
-"""Interleaved rounds and what becomes of them: medians, a table, a file, the targets that were missed."""
+"""Interleaved rounds of things that take seconds, and what becomes of them: medians, a table, targets."""
 
-import json
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 
-RESULTS = Path(__file__).parent / "results"
+from bench.report import Report
 
 
 @dataclass(frozen=True)
@@ -61,9 +59,7 @@ def table(rows: Sequence[Row], baseline: str) -> str:
     return "\n".join(lines)
 
 
-def keep(name: str, rows: Sequence[Row]) -> Path:
-    """Write the rows to `bench/results/NAME.json`."""
-    RESULTS.mkdir(exist_ok=True)
-    file = RESULTS / f"{name}.json"
-    file.write_text(json.dumps([asdict(row) for row in rows], indent=2) + "\n", "utf-8")
-    return file
+def timings(rows: Sequence[Row], baseline: str) -> Report:
+    """A report on rows."""
+    missed = [f"{row.name}: {row.best_s:.2f} s, at most {row.target_s} s" for row in rows if row.missed]
+    return Report(table(rows, baseline), [asdict(row) for row in rows], missed)

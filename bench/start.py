@@ -5,7 +5,8 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from bench.measure import Row, rounds
+from bench.measure import rounds, timings
+from bench.report import Options, Report
 from tests.e2e.running import Daemon
 from tests.stub_provider import StubProvider
 
@@ -15,7 +16,7 @@ ROUNDS = 5
 TARGET_S = 1.5
 
 
-def run() -> list[Row]:
+def run(_: Options) -> Report:
     """Time a start in a new home, and one in a home that is there."""
     with StubProvider() as stub, tempfile.TemporaryDirectory() as folder:
         daemon = Daemon(Path(folder), "--upstream", stub.url)
@@ -25,7 +26,8 @@ def run() -> list[Row]:
             _first_answer(daemon)
 
         work = {NEW: new, BASELINE: lambda: _first_answer(daemon)}
-        return rounds(work, count=ROUNDS, baseline=BASELINE, targets=dict.fromkeys(work, TARGET_S))
+        rows = rounds(work, count=ROUNDS, baseline=BASELINE, targets=dict.fromkeys(work, TARGET_S))
+    return timings(rows, BASELINE)
 
 
 def _first_answer(daemon: Daemon) -> None:

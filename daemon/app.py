@@ -4,6 +4,7 @@ The only module that knows all the others.
 """
 
 import asyncio
+import gc
 import logging
 import signal
 import socket
@@ -118,6 +119,7 @@ async def _serve(start: Start, journal: Journal) -> None:
                 forwarded_allow_ips=list(section.trusted_proxies) or "",
                 backlog=BACKLOG,
             )
+            gc.freeze()  # what is there now stays: collections need not look at it each time
             await _Server(config, lambda: start.ready(url), stopping).serve(sockets=[door])
 
 

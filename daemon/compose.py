@@ -71,9 +71,12 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
 
     def on_record(draft: Draft) -> None:
         budgets.count(draft)
-        task = asyncio.ensure_future(observer.recorded(draft))
-        pending.add(task)
-        task.add_done_callback(pending.discard)
+        scenarios.recorded(draft)
+        observer.recorded(draft)
+        if observer.awaited(draft):
+            task = asyncio.ensure_future(observer.judge_waiting(draft))
+            pending.add(task)
+            task.add_done_callback(pending.discard)
 
     exchange = Exchange(
         router,

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from dataclasses import asdict
 from typing import Any
 
 from daemon.evaluation.sign_test import MIN_DECIDED
@@ -18,6 +17,7 @@ from daemon.releases.history import Published
 from daemon.serving.scenarios import Scenario, Scenarios
 from daemon.store.store import Store
 from reef.errors import Invalid, ReefError, Unsupported
+from reef.feedback import Usage
 from reef.ids import DEFAULT_SCENARIO
 
 log = logging.getLogger("reef.growth")
@@ -107,8 +107,8 @@ class Observer:
             for name in self._scenarios.names():
                 self._growth.poke(name)
 
-    async def recorded(self, draft: Draft) -> None:
-        """A record was stored: say so, and judge the reports that waited for it."""
+    def recorded(self, draft: Draft) -> None:
+        """A record was stored: say so."""
         self._events.publish(
             "record",
             draft.scenario,
@@ -119,7 +119,7 @@ class Observer:
             model=draft.model,
             run=draft.run,
             session=draft.session,
-            usage=asdict(draft.usage),
+            usage={name: getattr(draft.usage, name) for name in Usage.__slots__},
             total_ms=draft.total_ms,
         )
         for report, receipt in draft.superseded:
@@ -132,10 +132,16 @@ class Observer:
                 reason="superseded",
                 step=None,
             )
-        if draft.id in self._book.awaited:
-            self._book.awaited.discard(draft.id)
-            await self._judge.stored(draft.id)
-            self._growth.poke(draft.scenario)
+
+    def awaited(self, draft: Draft) -> bool:
+        """Whether reports waited for a record that was stored; they are to be judged (`judge_waiting`)."""
+        return draft.id in self._book.awaited
+
+    async def judge_waiting(self, draft: Draft) -> None:
+        """Judge the reports that waited for a record."""
+        self._book.awaited.discard(draft.id)
+        await self._judge.stored(draft.id)
+        self._growth.poke(draft.scenario)
 
     async def released(self, release: Published) -> None:
         """A release was published and is served now."""

@@ -6,6 +6,7 @@ Pure ASGI, in front of everything but `/healthz`.
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Collection, Iterable, MutableMapping
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -67,14 +68,7 @@ class Guard:
         return None
 
     def _known(self, host: str) -> bool:
-        name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
-        name = name.strip("[]").lower()
-        if name in ("localhost", "") or name in self._hosts:
-            return True
-        try:
-            return ipaddress.ip_address(name).is_loopback
-        except ValueError:
-            return False
+        return _is_local(host) or _name(host) in self._hosts
 
     def _valid(self, given: bytes) -> bool:
         matches: Iterable[bool] = [hmac.compare_digest(given, token) for token in self._tokens]
@@ -92,6 +86,23 @@ def _credential(headers: dict[bytes, bytes]) -> bytes:
         if scheme.lower() == b"bearer":
             return token.strip()
     return headers.get(b"x-api-key", b"")
+
+
+def _name(host: str) -> str:
+    """A Host header without its port."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return name.strip("[]").lower()
+
+
+@lru_cache(64)
+def _is_local(host: str) -> bool:
+    name = _name(host)
+    if name in ("localhost", ""):
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 async def _refuse(scope: Scope, send: Send, problem: ReefError) -> None:

@@ -1,44 +1,101 @@
 """Bodies as pieces: a body is a sequence of hashes, each piece is stored once.
 
-One piece a body for now; readers join whatever sequence they find, so cutting bodies finer needs
-no migration.
+A client sends its whole conversation with each turn, so a request is cut after each element of its lists (the
+messages, the tools): the next turn then begins with pieces that are stored already. Readers join whatever
+sequence they find, so where bodies are cut is no matter of the format.
 """
 
+from collections import OrderedDict
+from collections.abc import Mapping
 from hashlib import blake2b
+from itertools import pairwise
+from threading import local
 
 import zstandard
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from daemon.store.quick import Quick
 from daemon.store.schema import pieces
-from reef.errors import Unavailable
+from daemon.wire.scrub import mask
+from daemon.wire.spans import Layout
+from reef.errors import Invalid, Unavailable
 
 HASH_BYTES = 16
 PLAIN, ZSTD = 0, 1
 COMPRESS_FROM_BYTES = 256
 ZSTD_LEVEL = 3
+CUT_FROM_BYTES = 4096
+"""A shorter body is one piece."""
+MOST_PIECES = 10_000
+CLEAN_KEPT = 8192
+LOOK_UP_FROM_BYTES = 32_768
+"""So many bytes are cheaper to look up, and perhaps leave out, than to compress and store again."""
+_LISTS = frozenset({"messages", "input", "tools", "system"})
+_LOOKED_UP = 500
+_KNOWN = Quick(select(pieces.c.hash).where(pieces.c.hash.in_(bindparam("hashes", expanding=True))))
+_INSERT = {
+    "sqlite": Quick(sqlite.insert(pieces).on_conflict_do_nothing(index_elements=["hash"])),
+    "postgresql": Quick(postgresql.insert(pieces).on_conflict_do_nothing(index_elements=["hash"])),
+}
+_packing = local()
 
 
 def piece_hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=HASH_BYTES).digest()
 
 
-def store_body(connection: Connection, body: bytes) -> bytes:
-    """Store what is new of `body` and return its piece hashes, joined. An empty body has none."""
-    if not body:
-        return b""
-    key = piece_hash(body)
-    codec, data = PLAIN, body
-    if len(body) >= COMPRESS_FROM_BYTES:
-        packed = zstandard.ZstdCompressor(level=ZSTD_LEVEL).compress(body)
-        if len(packed) < len(body):
-            codec, data = ZSTD, packed
-    insert = postgresql.insert if connection.dialect.name == "postgresql" else sqlite.insert
-    connection.execute(
-        insert(pieces).on_conflict_do_nothing(index_elements=["hash"]),
-        {"hash": key, "codec": codec, "data": data},
-    )
-    return key
+def cut(body: bytes) -> list[bytes]:
+    """The pieces of a request; joined they are its very bytes. What is no JSON object is one piece."""
+    if len(body) < CUT_FROM_BYTES:
+        return [body] if body else []
+    try:
+        cuts = Layout(body).cuts(_LISTS)
+    except (Invalid, IndexError):
+        return [body]
+    if len(cuts) > MOST_PIECES:
+        return [body]
+    return [body[start:end] for start, end in pairwise([0, *cuts, len(body)]) if start < end]
+
+
+class Masking:
+    """Masks pieces before they are stored, and remembers those in which there was nothing to mask."""
+
+    def __init__(self, scrub: bool) -> None:
+        self._scrub = scrub
+        self._clean: OrderedDict[bytes, None] = OrderedDict()
+
+    def masked(self, piece: bytes) -> tuple[bytes, bytes, int]:
+        """(hash, bytes) of the piece as it may be stored, and how many credentials were in it."""
+        key = piece_hash(piece)
+        if not self._scrub:
+            return key, piece, 0
+        if key in self._clean:
+            self._clean.move_to_end(key)
+            return key, piece, 0
+        safe, hits = mask(piece)
+        if hits:
+            return piece_hash(safe), safe, hits
+        self._clean[key] = None
+        if len(self._clean) > CLEAN_KEPT:
+            self._clean.popitem(last=False)
+        return key, piece, 0
+
+
+def store_pieces(connection: Connection, wanted: Mapping[bytes, bytes]) -> None:
+    """Store those of the pieces (by hash) that are not there yet."""
+    keys = list(wanted)
+    known: set[bytes] = set()
+    if sum(map(len, wanted.values())) >= LOOK_UP_FROM_BYTES:
+        for at in range(0, len(keys), _LOOKED_UP):
+            known.update(_KNOWN.column(connection, "hashes", keys[at : at + _LOOKED_UP]))
+    rows = []
+    for key in keys:
+        if key not in known:
+            codec, data = _packed(wanted[key])
+            rows.append({"hash": key, "codec": codec, "data": data})
+    if rows:
+        _INSERT[connection.dialect.name].many(connection, rows)
 
 
 def load_body(connection: Connection, hashes: bytes | None) -> bytes:
@@ -46,14 +103,27 @@ def load_body(connection: Connection, hashes: bytes | None) -> bytes:
     if not hashes:
         return b""
     keys = [hashes[at : at + HASH_BYTES] for at in range(0, len(hashes), HASH_BYTES)]
-    rows = connection.execute(select(pieces).where(pieces.c.hash.in_(set(keys))))
-    found = {row.hash: (row.codec, row.data) for row in rows}
+    distinct = list(dict.fromkeys(keys))
+    found: dict[bytes, tuple[int, bytes]] = {}
+    for at in range(0, len(distinct), _LOOKED_UP):
+        rows = connection.execute(select(pieces).where(pieces.c.hash.in_(distinct[at : at + _LOOKED_UP])))
+        found |= {row.hash: (row.codec, row.data) for row in rows}
     if missing := [key for key in keys if key not in found]:
         raise Unavailable(
             f"a stored body lost {len(missing)} of its {len(keys)} pieces",
             hint="restore the home from a backup",
         )
-    return b"".join(_plain(*found[key]) for key in keys)
+    plain = {key: _plain(*packed) for key, packed in found.items()}
+    return b"".join(plain[key] for key in keys)
+
+
+def _packed(data: bytes) -> tuple[int, bytes]:
+    if len(data) < COMPRESS_FROM_BYTES:
+        return PLAIN, data
+    if (compressor := getattr(_packing, "compressor", None)) is None:
+        compressor = _packing.compressor = zstandard.ZstdCompressor(level=ZSTD_LEVEL)
+    packed: bytes = compressor.compress(data)
+    return (ZSTD, packed) if len(packed) < len(data) else (PLAIN, data)
 
 
 def _plain(codec: int, data: bytes) -> bytes:

@@ -1,45 +1,48 @@
 """The record book: appends exchanges durably and knows which ones are still running."""
 
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from orjson import dumps, loads
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from daemon.records.bodies import store_body
+from daemon.records.bodies import store_pieces
 from daemon.records.draft import Draft
-from daemon.records.kinds import kind_of
-from daemon.records.retries import message_hash, supersede
+from daemon.records.entry import Entry, EntryMaker, PriceOf
+from daemon.records.retries import supersede
 from daemon.records.tally import Tally
-from daemon.store.codec import dump
+from daemon.store.quick import Quick
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
-from daemon.wire.bridge.crossing import read_answer
-from daemon.wire.codec import codec_for
-from daemon.wire.errors import error_in
 from daemon.wire.scrub import mask
-from reef.errors import Invalid, NotFound
+from reef.errors import NotFound
 from reef.feedback import Usage
-from reef.ids import rfc3339
-from reef.runtime import Price
 
-ERROR_CHARS = 2000
+_RELEASE_OF = (
+    select(records.c.release_id)
+    .where(records.c.scenario == bindparam("scenario"), records.c.conversation == bindparam("conversation"))
+    .order_by(records.c.sequence.desc())
+    .limit(1)
+)
+_INSERT_RECORDS, _INSERT_ALIASES = Quick(insert(records)), Quick(insert(aliases))
+_TAKE_SEQUENCES = Quick(
+    update(scenarios)
+    .where(scenarios.c.scenario == bindparam("name"))
+    .values(next_sequence=scenarios.c.next_sequence + bindparam("count"))
+    .returning(scenarios.c.next_sequence),
+    ["next_sequence"],
+)
 
 
 class RecordBook:
     """Appends inference records. `price_of(upstream, model asked for, model that answered)` gives a cost to
     their tokens."""
 
-    def __init__(
-        self,
-        store: Store,
-        *,
-        scrub: bool = True,
-        price_of: Callable[[str | None, str | None, str | None], Price | None] = lambda *_: None,
-    ) -> None:
+    def __init__(self, store: Store, *, scrub: bool = True, price_of: PriceOf = lambda *_: None) -> None:
         self._store = store
         self._scrub = scrub
-        self._price_of = price_of
+        self._maker = EntryMaker(scrub, price_of)
         self._running: dict[str, str] = {}
         self.tally = Tally()
         self.awaited: set[str] = set()
@@ -64,129 +67,48 @@ class RecordBook:
         Raises:
             Unavailable: the store cannot be written.
         """
-        draft.usage = await self._store.write(lambda connection: self._insert(connection, draft))
+        draft.usage = await self._store.write_together(self._insert, draft)
         self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, draft.usage)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""
-        query = (
-            select(records.c.release_id)
-            .where(records.c.scenario == scenario, records.c.conversation == conversation)
-            .order_by(records.c.sequence.desc())
-            .limit(1)
-        )
-        return await self._store.read(lambda connection: connection.execute(query).scalar())
+        wanted = {"scenario": scenario, "conversation": conversation}
+        return await self._store.read(lambda connection: connection.execute(_RELEASE_OF, wanted).scalar())
 
-    def _insert(self, connection: Connection, draft: Draft) -> Usage:
-        messages = _recognise(draft) if draft.kind == "turn" else None
-        parsed = read_answer(
-            draft.dialect,
-            draft.response,
-            stream=draft.stream,
-            bridged=draft.bridged,
-            request=draft.request,
-            receipt=draft.id,
-        )
-        if draft.status == "complete" and (told := error_in(parsed.response)):
-            draft.status, draft.error_type = "failed", "upstream"
-            draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
-        price = self._price_of(draft.upstream_name, draft.model, parsed.model)
-        usage = Usage(
-            parsed.input_tokens,
-            parsed.output_tokens,
-            parsed.cached_tokens,
-            price.cost(parsed.billed) if price and parsed.billed else None,
-        )
-        request, hits = self._masked(draft.request)
-        forwarded, more = (None, 0) if draft.forwarded is None else self._masked(draft.forwarded)
-        response, yet_more = self._masked(draft.response)
-        said, in_error = self._masked((draft.error_message or "").encode())
-        tags, in_tags = self._masked(dumps(dict(draft.tags)))
-        attempts, in_attempts = self._masked(dumps(draft.attempts))
-        scrubbed = hits + more + yet_more + in_error + in_tags + in_attempts
-        connection.execute(
-            insert(records),
-            {
-                "id": draft.id,
-                "scenario": draft.scenario,
-                "sequence": next_sequence(connection, draft.scenario),
-                "request_type": "inference",
-                "created_at": rfc3339(draft.created_at),
-                "kind": draft.kind,
-                "status": draft.status,
-                "run": draft.run,
-                "session": draft.session,
-                "conversation": draft.conversation,
-                "release_id": draft.release_id,
-                "content_id": draft.content_id,
-                "dialect": draft.dialect,
-                "model": draft.model or parsed.model,
-                "upstream_name": draft.upstream_name,
-                "upstream_model": parsed.model,
-                "upstream_request_id": draft.upstream_request_id,
-                "stream": draft.stream,
-                "http_status": draft.http_status,
-                "input_tokens": usage.input_tokens,
-                "output_tokens": usage.output_tokens,
-                "cached_tokens": usage.cached_tokens,
-                "cost": usage.cost,
-                "ttft_ms": draft.ttft_ms,
-                "upstream_ms": draft.upstream_ms,
-                "total_ms": draft.total_ms,
-                "dropped": dump(list(draft.dropped)),
-                "error_type": draft.error_type,
-                "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
-                "metadata": dump(
-                    {"tags": loads(tags), "scrubbed": scrubbed, "imported": False}
-                    | ({"bridged": draft.bridged} if draft.bridged else {})
-                    | ({"attempts": loads(attempts)} if draft.attempts else {})
-                ),
-                "request_pieces": store_body(connection, request),
-                "forwarded_pieces": None if forwarded is None else store_body(connection, forwarded),
-                "response_pieces": store_body(connection, response),
-                "message_hash": messages,
-            },
-        )
-        if messages is not None:
-            draft.superseded = supersede(connection, draft, messages)
-        names = {*draft.aliases, *parsed.aliases} - {draft.id}
-        if draft.upstream_request_id:
-            names.add(draft.upstream_request_id)
-        if names:
-            rows = [
-                {"scenario": draft.scenario, "alias": name, "record_id": draft.id} for name in sorted(names)
-            ]
-            connection.execute(insert(aliases), rows)
-        return usage
-
-    def _masked(self, body: bytes) -> tuple[bytes, int]:
-        return mask(body) if self._scrub else (body, 0)
+    def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Usage]:
+        """Store the exchanges that wait, in the writer's thread."""
+        pieces: dict[bytes, bytes] = {}
+        entries = [self._maker.entry(draft, pieces) for draft in drafts]
+        for entry, sequence in zip(entries, _sequences(connection, drafts), strict=True):
+            entry.row["sequence"] = sequence
+        store_pieces(connection, pieces)
+        _INSERT_RECORDS.many(connection, [entry.row for entry in entries])
+        for entry in entries:
+            if entry.messages is not None:
+                entry.draft.superseded = supersede(connection, entry.draft, entry.messages)
+        if names := list(_alias_rows(entries)):
+            _INSERT_ALIASES.many(connection, names)
+        return [entry.usage for entry in entries]
 
     def masked_value(self, value: Any) -> tuple[Any, int]:
         """A JSON value without credential-shaped literals, and how many there were."""
-        text, hits = self._masked(dumps(value))
+        text, hits = mask(dumps(value)) if self._scrub else (b"", 0)
         return loads(text) if hits else value, hits
 
 
-def _recognise(draft: Draft) -> bytes | None:
-    """Give the draft its right kind; for a turn, return the hash of its messages.
-
-    What cannot be read is a turn without one.
-    """
-    try:
-        facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
-        draft.kind = kind_of(facts)
-        return message_hash(facts.payload) if draft.kind == "turn" else None
-    except (Invalid, RecursionError):
-        return None
+def _alias_rows(entries: Sequence[Entry]) -> Iterator[dict[str, str]]:
+    for entry in entries:
+        for name in sorted(entry.names):
+            yield {"scenario": entry.draft.scenario, "alias": name, "record_id": entry.draft.id}
 
 
-_TAKE_SEQUENCE = (
-    update(scenarios)
-    .where(scenarios.c.scenario == bindparam("name"))
-    .values(next_sequence=scenarios.c.next_sequence + 1)
-    .returning(scenarios.c.next_sequence)
-)
+def _sequences(connection: Connection, drafts: Sequence[Draft]) -> Iterator[int]:
+    """The numbers of these exchanges, in their order."""
+    counts = Counter(draft.scenario for draft in drafts)
+    following = {name: _take(connection, name, count) for name, count in counts.items()}
+    for draft in drafts:
+        yield following[draft.scenario]
+        following[draft.scenario] += 1
 
 
 def next_sequence(connection: Connection, scenario: str) -> int:
@@ -195,7 +117,12 @@ def next_sequence(connection: Connection, scenario: str) -> int:
     Raises:
         NotFound: there is no such scenario.
     """
-    taken = connection.execute(_TAKE_SEQUENCE, {"name": scenario}).scalar()
+    return _take(connection, scenario, 1)
+
+
+def _take(connection: Connection, scenario: str, count: int) -> int:
+    """Take so many numbers; returns the first."""
+    taken = _TAKE_SEQUENCES.scalar(connection, {"name": scenario, "count": count})
     if taken is None:
         raise NotFound(f"no scenario named `{scenario}`", hint="see `reef scenarios`")
-    return int(taken) - 1
+    return int(taken) - count

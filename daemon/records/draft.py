@@ -10,7 +10,7 @@ from typing import Literal
 
 from daemon.wire.facts import RequestFacts
 from reef.feedback import Usage
-from reef.runtime import Dialect
+from reef.runtime import Dialect, Parsed
 
 RecordKind = Literal["turn", "title", "compaction", "count_tokens", "episode"]
 RecordStatus = Literal["complete", "aborted", "failed"]
@@ -34,6 +34,8 @@ class Draft:
     bridged: Dialect | None = None
     """The dialect of `forwarded` and `response` where it is not the client's own."""
     response: bytes = b""
+    parsed: Parsed | None = None
+    """What `response` says, where it was read already."""
     stream: bool = False
     http_status: int | None = None
     run: str | None = None

@@ -39,6 +39,8 @@ _OF_THIS = re.compile(
     re.I,
 )
 """A summary of what was said in this very request: people who build such things speak of summaries too."""
+_HINTS = ("title", "summar", "compact", "handoff", "hand-off")
+"""No title, summary or compaction is asked for without one of these."""
 _ONWARD = re.compile(
     r"\bcontinu(?:e|es|ed|ing)\b|\bresum(?:e|es|ing)\b|\bhand-?off\b|\bcheckpoint\b|\bcompact(?:ion|ing)\b"
     r"|\bwithout losing\b",
@@ -88,6 +90,9 @@ def _with_end(system: str, spoken: list[Message]) -> str:
 
 def _together(text: str, first: re.Pattern[str], *others: re.Pattern[str]) -> bool:
     """Whether around one place of `first` all `others` are found too."""
+    lowered = text.lower()
+    if not any(hint in lowered for hint in _HINTS):  # far cheaper to find out, and so it is nearly always
+        return False
     for found in first.finditer(text):
         near = text[max(found.start() - _SPREAD_CHARS, 0) : found.end() + _SPREAD_CHARS]
         if all(other.search(near) for other in others):

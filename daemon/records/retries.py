@@ -5,11 +5,13 @@ Equal requests that ran at the same time are no retries: who asks for several an
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cache
 from hashlib import blake2b
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from daemon.records.draft import Draft
+from daemon.store.quick import Quick
 from daemon.store.schema import pairs, records
 from daemon.wire.values import Json, dump
 from reef.ids import now, rfc3339
@@ -84,24 +86,37 @@ def _equal(connection: Connection, draft: Draft, messages: bytes) -> list[_Turn]
         ("session", draft.session),
         ("conversation", None if draft.opens else draft.conversation),
     )
-    shared = [records.c[name] == value for name, value in named if value]
+    shared = {name: value for name, value in named if value}
     if not shared:
         return []
-    query = (
+    asked = {
+        "scenario": draft.scenario,
+        "message_hash": messages,
+        "dialect": draft.dialect,
+        "kind": "turn",
+        "own_id": draft.id,
+    }
+    found = []
+    for receipt, status, created_at, total_ms in _same_messages(tuple(shared)).rows(
+        connection, asked | shared
+    ):
+        began = datetime.fromisoformat(created_at)
+        found.append(
+            _Turn(receipt, status == "complete", began, began + timedelta(milliseconds=total_ms or 0.0))
+        )
+    return found
+
+
+@cache
+def _same_messages(shared: tuple[str, ...]) -> Quick:
+    """Other turns with the same messages that share one of these."""
+    equal = [records.c[name] == bindparam(name) for name in ("scenario", "message_hash", "dialect", "kind")]
+    return Quick(
         select(records.c.id, records.c.status, records.c.created_at, records.c.total_ms)
         .where(
-            records.c.scenario == draft.scenario,
-            records.c.message_hash == messages,
-            records.c.dialect == draft.dialect,
-            records.c.kind == "turn",
-            records.c.id != draft.id,
-            or_(*shared),
+            *equal,
+            records.c.id != bindparam("own_id"),
+            or_(*(records.c[name] == bindparam(name) for name in shared)),
         )
         .order_by(records.c.sequence)
     )
-    found = []
-    for row in connection.execute(query):
-        began = datetime.fromisoformat(row.created_at)
-        ended = began + timedelta(milliseconds=row.total_ms or 0.0)
-        found.append(_Turn(row.id, row.status == "complete", began, ended))
-    return found

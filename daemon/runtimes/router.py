@@ -10,6 +10,7 @@ from daemon.wire.bridge.crossing import bridged_to
 from reef.errors import NotFound, Unsupported
 from reef.runtime import Dialect, Price, Runtime, RuntimeState
 
+ROUTES_KEPT = 1024
 _WILD = frozenset("*?[")
 
 
@@ -26,6 +27,8 @@ class Router:
         self.runtimes = tuple(runtimes)
         self._prices = PriceTable(prices, sections)
         self._sections = {section.name: section for section in sections}
+        self._routes: dict[tuple[Dialect, str | None, str | None], tuple[Runtime, ...]] = {}
+        """What was routed before: neither runtimes nor their configuration change while the daemon runs."""
 
     def pick(self, dialect: Dialect, model: str | None = None, upstream: str | None = None) -> Runtime:
         """The runtime for a request: `upstream` where one is named, else the first that is configured for
@@ -65,6 +68,15 @@ class Router:
         self, dialect: Dialect, model: str | None = None, upstream: str | None = None
     ) -> tuple[Runtime, ...]:
         """What `pick` says, then the upstreams that stand in for it when it fails. Raises as `pick` does."""
+        asked = (dialect, model, upstream)
+        if (known := self._routes.get(asked)) is None:
+            known = self._find_route(dialect, model, upstream)
+            if len(self._routes) >= ROUTES_KEPT:  # clients choose the names of models
+                self._routes.clear()
+            self._routes[asked] = known
+        return known
+
+    def _find_route(self, dialect: Dialect, model: str | None, upstream: str | None) -> tuple[Runtime, ...]:
         first = self.pick(dialect, model, upstream)
         section = self._sections.get(first.name)
         if section is None or not section.fallback:

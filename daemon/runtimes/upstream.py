@@ -78,6 +78,8 @@ class HttpUpstream:
         )
         self._reuse = reuse
         self._session: aiohttp.ClientSession | None = None
+        self._traced: aiohttp.ClientSession | None = None
+        """For requests whose sender wants to know when they left: tracing costs each request of a session."""
         self._trouble = ""
 
     def speaks(self, dialect: Dialect) -> bool:
@@ -98,17 +100,26 @@ class HttpUpstream:
 
     async def start(self) -> None:
         if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, force_close=not self._reuse),
-                timeout=self._timeout,
-                proxy=_proxy(self.base_url),
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                trace_configs=[_telling_when_sent()],
-                skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
-                max_line_size=65536,
-                max_field_size=65536,
-            )
+            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, force_close=not self._reuse)
+            self._session = self._open(connector, ())
+            self._traced = self._open(connector, (_telling_when_sent(),))
+
+    def _open(
+        self, connector: aiohttp.TCPConnector, traces: Sequence[aiohttp.TraceConfig]
+    ) -> aiohttp.ClientSession:
+        """A session; one without traces closes the connector with it."""
+        return aiohttp.ClientSession(
+            connector=connector,
+            connector_owner=not traces,
+            timeout=self._timeout,
+            proxy=_proxy(self.base_url),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            trace_configs=list(traces),
+            skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
+            max_line_size=65536,
+            max_field_size=65536,
+        )
 
     async def send(self, request: ProviderRequest) -> ProviderResponse:
         """See `reef.runtime.Runtime`. Raises Unauthorized too: the request lacks the key it has to bring."""
@@ -132,10 +143,9 @@ class HttpUpstream:
         return answer
 
     async def _send(self, request: ProviderRequest) -> _Answer:
-        session = self._session
-        if session is None:
+        if self._session is None:
             await self.start()
-            session = self._session
+        session = self._traced if request.on_sent else self._session
         assert session is not None
         try:
             answer = await session.request(
@@ -183,9 +193,10 @@ class HttpUpstream:
         return None
 
     async def close(self) -> None:
-        if self._session is not None:
+        if self._session is not None and self._traced is not None:
+            await self._traced.close()
             await self._session.close()
-            self._session = None
+            self._session = self._traced = None
 
     async def _read(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
         try:
@@ -216,8 +227,7 @@ def _telling_when_sent() -> aiohttp.TraceConfig:
     """Calls a request's `on_sent` once its head has been written to a connection."""
 
     async def tell(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-        if context.trace_request_ctx is not None:
-            context.trace_request_ctx()
+        context.trace_request_ctx()
 
     config = aiohttp.TraceConfig()
     config.on_request_headers_sent.append(tell)

@@ -55,7 +55,13 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
     draft.model = facts.model or runtime.model
     draft.forwarded = None if body == call.body else body
     if runtime.speaks(call.dialect):
-        request = ProviderRequest(call.dialect, call.path, call.headers, body, facts.stream)
-    else:
-        request = bridged(turn, runtime, body)
-    return replace(request, scenario=draft.scenario, attempts=draft.attempts)
+        return ProviderRequest(
+            call.dialect,
+            call.path,
+            call.headers,
+            body,
+            facts.stream,
+            scenario=draft.scenario,
+            attempts=draft.attempts,
+        )
+    return replace(bridged(turn, runtime, body), scenario=draft.scenario, attempts=draft.attempts)

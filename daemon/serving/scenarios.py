@@ -12,6 +12,7 @@ from daemon.harness.adapters import adapter
 from daemon.harness.files import from_files, to_files
 from daemon.harness.render import chat_prefix
 from daemon.records.book import RecordBook
+from daemon.records.draft import Draft
 from daemon.releases import catalog
 from daemon.releases.history import History, Publication, Published
 from daemon.serving.served import Served
@@ -62,6 +63,10 @@ class Scenarios:
         self._archived: set[str] = set()
         self._prefixes: OrderedDict[str, Prefix] = OrderedDict()
         self._pins: OrderedDict[tuple[str, str], Served] = OrderedDict()
+        self._unpinned: OrderedDict[tuple[str, str], None] = OrderedDict()
+        """Conversations of which there are no records, so that they are not looked for each time."""
+        self._elsewhere = 0
+        """Conversations that were recorded with another release than the head, and so not pinned yet."""
         self._creating = asyncio.Lock()
         self.on_created: list[Callable[[Scenario], None]] = []
         history.listeners.append(self._published)
@@ -163,8 +168,18 @@ class Scenarios:
         if (served := self._pins.get(key)) is not None:
             self._pins.move_to_end(key)
             return served
+        if key in self._unpinned:
+            self._unpinned.move_to_end(key)
+            return None
+        elsewhere = self._elsewhere
         release_id = await self._book.release_of(name, conversation)
-        if release_id is None or name not in self._loaded:
+        if release_id is None:
+            if key not in self._pins and self._elsewhere == elsewhere:  # none was stored in the meantime
+                self._unpinned[key] = None
+                while len(self._unpinned) > PINS_KEPT:
+                    self._unpinned.popitem(last=False)
+            return None
+        if name not in self._loaded:
             return None
         try:
             served = await self.at(name, release_id)
@@ -172,6 +187,18 @@ class Scenarios:
             return None
         self.pin(name, conversation, served)
         return served
+
+    def recorded(self, draft: Draft) -> None:
+        """A record was stored, perhaps the first of its conversation."""
+        name, conversation = draft.scenario, draft.conversation
+        if conversation is None or (name, conversation) in self._pins:
+            return
+        scenario = self._loaded.get(name)
+        if scenario is not None and scenario.head.release_id == draft.release_id:
+            self.pin(name, conversation, scenario.head)
+        else:
+            self._elsewhere += 1
+        self._unpinned.pop((name, conversation), None)
 
     def pin(self, name: str, conversation: str, served: Served) -> None:
         self._pins[(name, conversation)] = served

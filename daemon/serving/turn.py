@@ -48,7 +48,8 @@ class Turn:
             draft.error_type, draft.error_message = error.type, error.message
         if self.opens and status == "complete":
             reader = self.crossing or self.codec
-            response = reader.parse(draft.response, stream=draft.stream).response
+            draft.parsed = reader.parse(draft.response, stream=draft.stream)
+            response = draft.parsed.response
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
                 draft.conversation = answer_key(self.facts.messages, answer)

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
 from daemon.store.engine import is_sqlite, reader_engine, sqlite_url, writer_engine
 from daemon.store.migrate import migrate
-from daemon.store.writer import Writer, cannot_write
+from daemon.store.writer import Item, Together, Writer, cannot_write
 from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
@@ -43,6 +43,10 @@ class Store:
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the next grouped commit and return when it is durable."""
         return await asyncio.wrap_future(self.writer.submit(work))
+
+    async def write_together(self, work: Together[Item, T], item: Item) -> T:
+        """As `write`, for work that takes the items of all who wait at once (see `Writer`)."""
+        return await asyncio.wrap_future(self.writer.submit_together(work, item))
 
     async def write_anyway(self, work: Callable[[Connection], T]) -> T:
         """As `write`; a caller that is cancelled meanwhile waits for the commit, and is cancelled after it.

@@ -1,25 +1,31 @@
 """The one writer: a thread that groups what waits into one commit, and so one fsync.
 
-A job is a function of a connection. Each runs inside its own savepoint, so one that fails takes
-nothing else with it; its caller is answered after the commit that holds it, never before.
+A job is a function of a connection; those of one kind that wait side by side run as one, since a statement
+for many rows costs little more than one for a single row. What runs as one can be undone as one, and where it
+fails each job is tried by itself, so one that fails takes nothing else with it. A caller is answered after
+the commit that holds its job, never before.
 """
 
 import queue
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, Transaction
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from daemon.store.engine import is_sqlite
 from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
+Item = TypeVar("Item")
+Together = Callable[[Connection, Sequence[Item]], Sequence[T]]
+"""Work on several items; returns a result for each. It may be called again with fewer."""
 
 GROUP_LIMIT = 256
 IDLE_S = 1.0
@@ -27,9 +33,10 @@ IDLE_S = 1.0
 PASSIVE_EVERY_S = 2.0
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Job:
-    work: Callable[[Connection], Any]
+    work: Together[Any, Any]
+    item: Any
     future: "Future[Any]"
 
 
@@ -51,11 +58,16 @@ class Writer:
         Raises (through the future): what `work` raised, or `Unavailable` when the store cannot be
         written.
         """
+        return self.submit_together(lambda connection, _: (work(connection),), None)
+
+    def submit_together(self, work: Together[Item, T], item: Item) -> "Future[T]":
+        """As `submit`, for work that takes the items of several callers at once: those that wait in a row
+        with the same `work` are handed to it together."""
         future: Future[T] = Future()
         if self._closing:
             future.set_exception(Unavailable("the store is closed", hint="the daemon is stopping"))
             return future
-        self._jobs.put(_Job(work, future))
+        self._jobs.put(_Job(work, item, future))
         return future
 
     @property
@@ -107,8 +119,14 @@ class Writer:
         wanted = [job for job in group if job.future.set_running_or_notify_cancel()]
         done: list[tuple[_Job, Any, BaseException | None]] = []
         try:
-            with self._engine.begin() as connection:
-                done = [(job, *_attempt(connection, job)) for job in wanted]
+            units = [list(jobs) for _, jobs in groupby(wanted, key=lambda job: job.work)]
+            with self._engine.connect() as connection:
+                if len(units) == 1:  # undoing it undoes all there is: no savepoint is needed
+                    done = _attempt(connection, connection.begin, units[0])
+                else:
+                    with connection.begin():
+                        for jobs in units:
+                            done += _attempt(connection, connection.begin_nested, jobs)
         except Exception as error:  # whatever it is, those who wait are told, and the next group is tried
             failure = cannot_write(error)
             self.last_error = failure.message
@@ -134,20 +152,34 @@ class Writer:
             self.last_error = cannot_write(error).message
 
 
-def _attempt(connection: Connection, job: _Job) -> tuple[Any, BaseException | None]:
-    savepoint = connection.begin_nested()
+def _attempt(
+    connection: Connection, begin: Callable[[], Transaction], jobs: list[_Job]
+) -> list[tuple[_Job, Any, BaseException | None]]:
+    """Run jobs of one kind as one, or, where that fails, each by itself: its result, or what is wrong."""
+    problem: BaseException
+    undoable = begin()
     try:
-        result = job.work(connection)
-    except DBAPIError as error:
-        if error.connection_invalidated or "disk" in str(error.orig) or "readonly" in str(error.orig):
+        results = jobs[0].work(connection, [job.item for job in jobs])
+    except (DBAPIError, sqlite3.Error) as error:
+        if _all_are_lost(error):
             raise
-        savepoint.rollback()
-        return None, cannot_write(error)
+        problem = cannot_write(error)
     except Exception as error:
-        savepoint.rollback()
-        return None, error
-    savepoint.commit()
-    return result, None
+        problem = error
+    else:
+        undoable.commit()
+        return [(job, result, None) for job, result in zip(jobs, results, strict=True)]
+    undoable.rollback()
+    if len(jobs) == 1:
+        return [(jobs[0], None, problem)]
+    return [answered for job in jobs for answered in _attempt(connection, begin, [job])]
+
+
+def _all_are_lost(error: DBAPIError | sqlite3.Error) -> bool:
+    """Whether it is the store that failed, and no job of its own fault."""
+    said = str(error.orig if isinstance(error, DBAPIError) else error)
+    gone = isinstance(error, DBAPIError) and error.connection_invalidated
+    return gone or "disk" in said or "readonly" in said
 
 
 def cannot_write(error: BaseException) -> ReefError:

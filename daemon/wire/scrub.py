@@ -11,7 +11,8 @@ MASK = b"[masked by reef]"
 
 
 class Shape(NamedTuple):
-    """One kind of literal. `words` (lower case) are looked for first: that is far faster than matching.
+    """One kind of literal. `words` (lower case) are looked for first: that is far faster than matching. Where
+    they are many, each has one of `parts` in it.
 
     Where the expression has the group `secret`, the rest of the match stays readable.
     """
@@ -19,6 +20,7 @@ class Shape(NamedTuple):
     name: str
     words: tuple[bytes, ...]
     expression: re.Pattern[bytes]
+    parts: tuple[bytes, ...] = ()
 
 
 _EDGE = rb"(?<![A-Za-z0-9_-])"
@@ -27,8 +29,8 @@ _NAMES = (b"api key", b"access key", b"secret key", b"access token", b"auth toke
 _ASSIGNED = tuple(name.replace(b" ", gap) for name in _NAMES for gap in (b"", b"_", b"-"))
 
 
-def _shape(name: str, words: str, expression: bytes) -> Shape:
-    return Shape(name, tuple(words.encode().split()), re.compile(expression))
+def _shape(name: str, words: str, expression: bytes, *parts: bytes) -> Shape:
+    return Shape(name, tuple(words.encode().split()), re.compile(expression), parts)
 
 
 _SHAPES = (
@@ -51,6 +53,7 @@ _SHAPES = (
         "a Slack token",
         "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-",
         _EDGE + rb"xox[abeoprs]-[A-Za-z0-9-]{16,}",
+        b"xox",
     ),
     _shape("a Hugging Face token", "hf_", _EDGE + rb"hf_[A-Za-z0-9]{30,}"),
     _shape("an npm token", "npm_", _EDGE + rb"npm_[A-Za-z0-9]{30,}"),
@@ -66,6 +69,7 @@ _SHAPES = (
             rb"""\\?["']?\s*[:=]\s*\\?["']?"""
             rb"(?P<secret>(?=[A-Za-z_./+-]*[0-9])[A-Za-z0-9_./+-]{16,}=*)"
         ),
+        (b"key", b"token", b"secret", b"passw"),
     ),
 )
 
@@ -87,7 +91,15 @@ def find_credential(text: str) -> str | None:
 
 def _candidates(data: bytes) -> list[Shape]:
     lowered = data.lower()
-    return [shape for shape in _SHAPES if any(word in lowered for word in shape.words)]
+    found = []
+    for shape in _SHAPES:
+        if shape.parts and not any(part in lowered for part in shape.parts):
+            continue
+        for word in shape.words:
+            if word in lowered:
+                found.append(shape)
+                break
+    return found
 
 
 def _replace(match: re.Match[bytes]) -> bytes:

@@ -4,7 +4,7 @@ Offsets are bytes: a body is read as Latin-1, in which each byte is one characte
 ASCII occur inside strings only and never look like JSON's own punctuation.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from json import JSONDecodeError, JSONDecoder
 from typing import Any
@@ -15,6 +15,7 @@ from reef.errors import Invalid
 
 _decode = JSONDecoder().raw_decode
 _SPACE = " \t\n\r"
+_SPACES = frozenset(_SPACE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,16 +84,46 @@ class Layout:
             yield Span(at, end)
             at = self._next(end)
 
+    def cuts(self, keys: Collection[str]) -> list[int]:
+        """Where to cut the body so that each element of the root's arrays under `keys` stands by itself, any
+        separator in front of it: before the first, and after each. None where the root is no object.
+
+        Raises:
+            Invalid, IndexError: it is not JSON after all.
+        """
+        found: list[int] = []
+        at = self._skip(0)
+        if self.text[at] != "{":
+            return found
+        at = self._skip(at + 1)
+        while self.text[at] != "}":
+            key, at = self._decode(at)
+            at = self._skip(self._skip(at) + 1)
+            if key in keys and self.text[at] == "[":
+                at = self._skip(at + 1)
+                found.append(at)
+                while self.text[at] != "]":
+                    at = self._decode(at)[1]
+                    found.append(at)
+                    at = self._next(at)
+                at = self._next(at + 1)
+            else:
+                at = self._next(self._decode(at)[1])
+        return found
+
     def _skip(self, at: int) -> int:
         text = self.text
-        while at < len(text) and text[at] in _SPACE:
+        while text[at : at + 1] in _SPACES:
             at += 1
         return at
 
     def _next(self, at: int) -> int:
         """Step over the comma after a value, if there is one."""
-        at = self._skip(at)
-        return self._skip(at + 1) if self.text[at] == "," else at
+        if self.text[at] != ",":
+            at = self._skip(at)
+            if self.text[at] != ",":
+                return at
+        return self._skip(at + 1)
 
     def _decode(self, at: int) -> tuple[Any, int]:
         try:

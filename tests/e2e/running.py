@@ -33,6 +33,8 @@ def clean_environment(home: Path, **extra: str) -> dict[str, str]:
 class Daemon:
     """`python -m daemon serve`, started in `folder`, with its home beside it."""
 
+    program: tuple[str, ...] = ("-m", "daemon")
+
     def __init__(self, folder: Path, *words: str, environ: dict[str, str] | None = None) -> None:
         self.folder = folder
         self.home = folder / "home"
@@ -46,7 +48,7 @@ class Daemon:
         offset = self.log.stat().st_size if self.log.exists() else 0
         with self.log.open("ab") as sink:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "daemon", "serve", "--port", "0", *self.words],
+                [sys.executable, *self.program, "serve", "--port", "0", *self.words],
                 cwd=self.folder,
                 env=self.environ,
                 stdin=subprocess.DEVNULL,

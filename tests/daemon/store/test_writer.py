@@ -3,6 +3,7 @@
 import asyncio
 import sqlite3
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,43 @@ def test_one_that_fails_takes_nothing_else_with_it(store: Store) -> None:
     assert tags(store) == ["a", "b"]
 
 
+def test_those_that_go_together_run_as_one_and_fail_one_by_one(store: Store) -> None:
+    calls: list[list[str]] = []
+
+    def put_all(connection: Connection, names: Sequence[str]) -> list[str]:
+        calls.append(list(names))
+        for name in names:
+            put(connection, name)
+        if "bad" in names:
+            raise ValueError("bad")
+        return [name.upper() for name in names]
+
+    gate, begun = threading.Event(), threading.Event()
+    holds = store.writer.submit(lambda _connection: (begun.set(), gate.wait(10)))
+    assert begun.wait(10)
+    waiting = [store.writer.submit_together(put_all, name) for name in ("a", "bad", "b")]
+    between = store.writer.submit(lambda connection: put(connection, "between"))
+    last = store.writer.submit_together(put_all, "c")
+    gate.set()
+    assert [waiting[0].result(10), waiting[2].result(10)] == ["A", "B"]
+    with pytest.raises(ValueError, match="bad"):
+        waiting[1].result(10)
+    assert (between.result(10), last.result(10)) == ("between", "C")
+    assert holds.result(10)
+    assert calls == [["a", "bad", "b"], ["a"], ["bad"], ["b"], ["c"]]
+    assert tags(store) == ["a", "b", "between", "c"]
+
+
+def test_alone_in_a_commit_one_that_fails_leaves_nothing(store: Store) -> None:
+    def fail(connection: Connection) -> None:
+        put(connection, "lost")
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        store.writer.submit(fail).result(10)
+    assert tags(store) == []
+
+
 def test_what_was_acknowledged_is_there_after_reopening(tmp_path: Path) -> None:
     store = Store.at(tmp_path / "reef.db")
     store.writer.submit(lambda connection: put(connection, "kept")).result(10)
@@ -108,8 +146,9 @@ def test_a_full_disk_is_said_and_is_over_when_there_is_room(tmp_path: Path) -> N
 
 def test_a_caller_that_left_stops_nobody(store: Store) -> None:
     async def scene() -> None:
-        gate = threading.Event()
-        holds = store.writer.submit(lambda _connection: gate.wait(10))
+        gate, begun = threading.Event(), threading.Event()
+        holds = store.writer.submit(lambda _connection: (begun.set(), gate.wait(10))[1])
+        assert begun.wait(10)  # what follows is in a later commit
         leaving = asyncio.create_task(store.write(lambda connection: put(connection, "left")))
         await asyncio.sleep(0)
         staying = asyncio.create_task(store.write(lambda connection: put(connection, "stayed")))

@@ -1,0 +1,156 @@
+"""From a draft to the row of its record: what its bytes say, what they cost, and nothing secret in them.
+
+All of it is done in the writer's thread, off the path of the answer's bytes.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from orjson import dumps, loads
+
+from daemon.records.bodies import Masking, cut
+from daemon.records.draft import Draft
+from daemon.records.kinds import kind_of
+from daemon.records.retries import message_hash
+from daemon.store.codec import dump
+from daemon.wire.bridge.crossing import read_answer
+from daemon.wire.codec import codec_for
+from daemon.wire.errors import error_in
+from daemon.wire.scrub import mask
+from reef.errors import Invalid
+from reef.feedback import Usage
+from reef.ids import rfc3339
+from reef.runtime import Parsed, Price
+
+ERROR_CHARS = 2000
+PriceOf = Callable[[str | None, str | None, str | None], Price | None]
+"""Of (upstream, model asked for, model that answered)."""
+
+
+@dataclass(slots=True)
+class Entry:
+    """One record to be: its `row` (the sequence is not in it yet), its further `names`, and the hash of its
+    `messages` where it is a turn."""
+
+    draft: Draft
+    row: dict[str, Any]
+    names: set[str]
+    messages: bytes | None
+    usage: Usage
+
+
+class EntryMaker:
+    """Makes entries. `scrub`: credential-shaped literals are masked."""
+
+    def __init__(self, scrub: bool, price_of: PriceOf) -> None:
+        self._scrub = scrub
+        self._price_of = price_of
+        self._masking = Masking(scrub)
+
+    def entry(self, draft: Draft, pieces: dict[bytes, bytes]) -> Entry:
+        """Read a draft, and put the pieces of its bodies among `pieces` (by hash).
+
+        The draft gets its right `kind`, and `status` where the answer was an error after all.
+        """
+        messages = _recognise(draft) if draft.kind == "turn" else None
+        parsed = draft.parsed or read_answer(
+            draft.dialect,
+            draft.response,
+            stream=draft.stream,
+            bridged=draft.bridged,
+            request=draft.request,
+            receipt=draft.id,
+        )
+        if draft.status == "complete" and (told := error_in(parsed.response)):
+            draft.status, draft.error_type = "failed", "upstream"
+            draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
+        usage = self._usage(draft, parsed)
+        request, hits = self._pieces(cut(draft.request), pieces)
+        forwarded, more = (None, 0) if draft.forwarded is None else self._pieces(cut(draft.forwarded), pieces)
+        response, yet_more = self._pieces([draft.response] if draft.response else [], pieces)
+        said, in_error = self._masked((draft.error_message or "").encode())
+        metadata: dict[str, Any] = {"tags": dict(draft.tags)}
+        if draft.bridged:
+            metadata["bridged"] = draft.bridged
+        if draft.attempts:
+            metadata["attempts"] = draft.attempts
+        in_metadata = 0
+        if draft.tags or draft.attempts:
+            masked, in_metadata = self._masked(dumps(metadata))
+            metadata = loads(masked) if in_metadata else metadata
+        scrubbed = hits + more + yet_more + in_error + in_metadata
+        row = {
+            "id": draft.id,
+            "scenario": draft.scenario,
+            "request_type": "inference",
+            "created_at": rfc3339(draft.created_at),
+            "kind": draft.kind,
+            "status": draft.status,
+            "run": draft.run,
+            "session": draft.session,
+            "conversation": draft.conversation,
+            "release_id": draft.release_id,
+            "content_id": draft.content_id,
+            "dialect": draft.dialect,
+            "model": draft.model or parsed.model,
+            "upstream_name": draft.upstream_name,
+            "upstream_model": parsed.model,
+            "upstream_request_id": draft.upstream_request_id,
+            "stream": draft.stream,
+            "http_status": draft.http_status,
+            "input_tokens": usage.input_tokens,
+            "output_tokens": usage.output_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "cost": usage.cost,
+            "ttft_ms": draft.ttft_ms,
+            "upstream_ms": draft.upstream_ms,
+            "total_ms": draft.total_ms,
+            "dropped": dump(list(draft.dropped)),
+            "error_type": draft.error_type,
+            "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
+            "metadata": dump(metadata | {"scrubbed": scrubbed, "imported": False}),
+            "request_pieces": request,
+            "forwarded_pieces": forwarded,
+            "response_pieces": response,
+            "message_hash": messages,
+        }
+        names = {*draft.aliases, *parsed.aliases} - {draft.id}
+        if draft.upstream_request_id:
+            names.add(draft.upstream_request_id)
+        return Entry(draft, row, names, messages, usage)
+
+    def _usage(self, draft: Draft, parsed: Parsed) -> Usage:
+        price = self._price_of(draft.upstream_name, draft.model, parsed.model)
+        return Usage(
+            parsed.input_tokens,
+            parsed.output_tokens,
+            parsed.cached_tokens,
+            price.cost(parsed.billed) if price and parsed.billed else None,
+        )
+
+    def _pieces(self, parts: list[bytes], pieces: dict[bytes, bytes]) -> tuple[bytes, int]:
+        """The hashes of a body's parts, joined, and how many credentials were masked in them."""
+        hashes, total = [], 0
+        for part in parts:
+            key, data, hits = self._masking.masked(part)
+            hashes.append(key)
+            pieces[key] = data
+            total += hits
+        return b"".join(hashes), total
+
+    def _masked(self, text: bytes) -> tuple[bytes, int]:
+        return mask(text) if self._scrub and text else (text, 0)
+
+
+def _recognise(draft: Draft) -> bytes | None:
+    """Give the draft its right kind; for a turn, return the hash of its messages.
+
+    What cannot be read is a turn without one.
+    """
+    try:
+        facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
+        draft.kind = kind_of(facts)
+        return message_hash(facts.payload) if draft.kind == "turn" else None
+    except (Invalid, RecursionError):
+        return None
