@@ -97,9 +97,9 @@ class ReefApp(App[None]):
     def adopt(self, status: dict[str, Any]) -> None:
         """Take over what the daemon says of itself."""
         self.status = status
-        names = list(status.get("scenarios") or {})
-        if names and self.scenario not in names:
-            self.scenario = names[0]
+        found = status.get("scenarios") or {}
+        if found and self.scenario not in found:  # the one with the latest traffic
+            self.scenario = max(found, key=lambda name: found[name].get("last_record_at") or "")
         self.update_bars()
 
     def watch_away(self) -> None:
@@ -118,7 +118,10 @@ class ReefApp(App[None]):
     # -- actions that work everywhere
 
     def action_go(self, mode: str) -> None:
+        """The list of a mode; what was opened on top of it earlier is closed."""
         self.switch_mode(mode)
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
         self.call_after_refresh(self.update_bars)
 
     def action_help(self) -> None:

@@ -40,7 +40,7 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await stage.see(SCENARIO, "1 to review")
         await stage.press("s")
-        await stage.see("waits: revi", "feedback")
+        await stage.see("waits: review", "feedback")
         await stage.press("enter")
         await stage.see("wins needed", "p promotes it")
         await stage.press("d")
@@ -168,8 +168,33 @@ def test_choosing_a_scenario(daemon: Daemon) -> None:
         daemon.ask(PROMPT, scenario=name)
 
     async def scene(stage: Stage) -> None:
-        await stage.see("ready-2")
+        await stage.see("ready-1", "ready-2")
+        assert stage.app.scenario == "ready-2", "the latest traffic is there"
+        await stage.press("up")
+        await stage.until(lambda: stage.app.scenario == "ready-1")
+        await stage.see("home  ready-1", "ready-1  recipe")
         await stage.press("o", "down", "enter")
         await stage.until(lambda: stage.app.scenario == "ready-2")
+        await stage.see("ready-2  recipe")
+        await stage.press("t")
+        await stage.see("scenario ready-2")
+
+
+def test_a_letter_opens_the_list_of_a_mode_and_not_what_was_open_in_it(daemon: Daemon) -> None:
+    daemon.ask(PROMPT, scenario=SCENARIO)
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("t")
+        await stage.see("of scenario")
+        await stage.press("enter")
+        await stage.see("[conversation]")
+        await stage.press("t")
+        await stage.see("of scenario")
+        await stage.press("enter")
+        await stage.see("[conversation]")
+        await stage.press("h")
+        await stage.see("recipe")
+        await stage.press("t")
+        await stage.see("of scenario")
 
     play(daemon, scene)

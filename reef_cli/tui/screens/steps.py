@@ -23,7 +23,7 @@ class StepsScreen(ReefScreen):
     def body(self) -> Iterable[Widget]:
         yield RowList(
             Column("STEP", 4),
-            Column("STATE", 12),
+            Column("STATE", 13),
             Column("PROPOSER", 14),
             Column("AGE", 6),
             Column("DECISION"),
