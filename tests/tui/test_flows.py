@@ -42,16 +42,20 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
         await stage.press("s")
         await stage.see("waits: review", "feedback")
         await stage.press("enter")
-        await stage.see("wins needed", "p promotes it")
+        await stage.see("wins needed", "p promotes it", "p Promote", "step 1 of ready-1: waits: review")
         await stage.press("d")
-        await stage.see(f"+ {SENTENCE}")
+        await stage.see(f"+ {SENTENCE}", "[diff]")
+        await stage.press("escape", "d")
+        await stage.see(f"+ {SENTENCE}", "[diff]")
         await stage.press("g")
-        await stage.see("TASK", "win", "the answer is as expected")
+        await stage.see("[episodes]", "TASK", "win", "the answer is as expected")
         await stage.press("p")
         await stage.see("becomes a release of")
         assert daemon.get(f"/reef/scenarios/{SCENARIO}/releases")["releases"][0]["pending"]
         await stage.press("enter")
-        await stage.until(lambda: daemon.ask(PROMPT, scenario=SCENARIO)[0] == "reef is ready")
+        await stage.see("was applied: release", "step 1 of ready-1: select")
+        assert daemon.ask(PROMPT, scenario=SCENARIO)[0] == "reef is ready"
+        await stage.until(lambda: "p Promote" not in stage.text)
         await stage.press("escape", "y")
         await stage.see("served", "promote")
 
@@ -80,6 +84,9 @@ def test_why_a_candidate_was_rejected(daemon: Daemon) -> None:
         await stage.see("no gate task changed")
         await stage.press("end", "enter")
         await stage.see("done: reject", "no gate task changed")
+        assert "p Promote" not in stage.text
+        await stage.press("y", "a")
+        await stage.see("not out")
 
     play(daemon, scene)
 
@@ -110,7 +117,9 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await stage.press("y")
         await stage.see("served", "creation")
-        await stage.press("space", "down", "space")
+        await stage.press("space")
+        await stage.see("now mark the second")
+        await stage.press("down", "space")
         await stage.see("compare", f"+ {SENTENCE}")
         await stage.press("w")
         await stage.see(SENTENCE[:20])
@@ -118,6 +127,8 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
         await stage.see("published again as a new head")
         await stage.press("y")
         await stage.see("rollback")
+        await stage.press("h")
+        await stage.see("rolled back ")
 
     play(daemon, scene)
     assert daemon.ask(PROMPT, scenario=SCENARIO)[0] != "reef is ready"
@@ -143,10 +154,13 @@ def test_help_and_palette_know_what_works_here(daemon: Daemon) -> None:
 
     async def scene(stage: Stage) -> None:
         await stage.press("y", "question_mark")
-        await stage.see("Keys in history", "Check out", "Promote")
-        await stage.press("escape", "ctrl+p")
-        await stage.press(*"check")
-        await stage.see("Check out")
+        await stage.see("Keys in history", "Serve again (check out)", "Promote")
+        daemon.post(f"/reef/scenarios/{SCENARIO}/rollback", {"release_id": "step:0"})
+        await stage.press("escape")
+        await stage.see("rollback")
+        await stage.press("end", "ctrl+p")
+        await stage.press(*"roll")
+        await stage.see("Serve again (check out)")
 
     play(daemon, scene, size=(100, 40))
 

@@ -44,6 +44,11 @@ class StepsScreen(ReefScreen):
     def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
         self.app.push_screen(StepScreen(self.reef.scenario, int(chosen.key)))
 
+    def action_diff(self) -> None:
+        """What the candidate of the step under the cursor changes."""
+        if key := self.query_one(RowList).key:
+            self.app.push_screen(StepScreen(self.reef.scenario, int(key), "diff"))
+
 
 def _row(step: dict[str, Any], now: datetime) -> Row:
     state = step["outcome"] or step["state"]
