@@ -20,6 +20,7 @@ Release = dict[str, Any]
 
 class HistoryScreen(Deciding):
     mode = "history"
+    ages = True
     concerns: ClassVar[frozenset[str]] = frozenset({"release", "step"})
     BINDINGS = bindings("history")
     DEFAULT_CSS = """

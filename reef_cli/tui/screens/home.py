@@ -21,6 +21,7 @@ SPARK_SLOTS, SLOT_S = 8, 5.0
 
 class HomeScreen(ReefScreen):
     mode = "home"
+    ages = True
     DEFAULT_CSS = "HomeScreen #about { height: 6; border-top: solid $panel; padding: 0 1; }"
     concerns: ClassVar[frozenset[str]] = frozenset(
         {"record", "report", "verdict", "step", "episode", "release", "error"}

@@ -99,6 +99,8 @@ class StepScreen(Deciding):
             stands = f"waits: {self.data['waits_for']}"
         views = "".join(f"[{view}]" if view == self._view else f" {view} " for view in VIEWS)
         words = f"step {self.step} of {one_line(self.scenario)}: {stands}  {views}"
+        if self._view == "episodes":
+            words += "  NOW is what is served, CAND the candidate"
         self.query_one("#head", Static).update(plain(words))
 
     def action_split(self) -> None:

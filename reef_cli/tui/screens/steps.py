@@ -17,6 +17,7 @@ TONES = {"select": "good", "reject": "bad", "error": "bad", "inconclusive": "qui
 
 class StepsScreen(ReefScreen):
     mode = "steps"
+    ages = True
     concerns: ClassVar[frozenset[str]] = frozenset({"step", "release"})
     BINDINGS = bindings("steps")
 

@@ -15,6 +15,8 @@ from textual.strip import Strip
 
 from reef_cli.tui.text import fit
 
+NO_DAEMON = "no daemon answers: start one with `reef up`; this screen finds it by itself"
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -60,6 +62,8 @@ class RowList(ScrollView, can_focus=True):
 
     rows: reactive[tuple[Row, ...]] = reactive((), layout=False)
     cursor: reactive[int] = reactive(0)
+    away: reactive[bool] = reactive(False)
+    """No daemon answers, so nobody knows whether there are rows."""
 
     @dataclass
     class Highlighted(Message):
@@ -143,7 +147,7 @@ class RowList(ScrollView, can_focus=True):
         at = y - 1 + self.scroll_offset.y
         if not self.rows and y == 2:
             style = base + self.get_component_rich_style("row--quiet")
-            return Strip([Segment(fit(f"  {self._empty}", width), style)], width)
+            return Strip([Segment(fit(f"  {NO_DAEMON if self.away else self._empty}", width), style)], width)
         if at >= len(self.rows):
             return Strip.blank(width, base)
         row = self.rows[at]
