@@ -100,7 +100,7 @@ class StepScreen(Deciding):
         views = "".join(f"[{view}]" if view == self._view else f" {view} " for view in VIEWS)
         words = f"step {self.step} of {one_line(self.scenario)}: {stands}  {views}"
         if self._view == "episodes":
-            words += "  NOW is what is served, CAND the candidate"
+            words += "  NOW served, CAND proposed"
         self.query_one("#head", Static).update(plain(words))
 
     def action_split(self) -> None:
