@@ -31,6 +31,7 @@ class HistoryScreen(Deciding):
     def __init__(self) -> None:
         super().__init__()
         self._releases: dict[str, Release] = {}
+        self._scenario = ""
         self._marked: str | None = None
         self._everything = False
 
@@ -52,6 +53,8 @@ class HistoryScreen(Deciding):
             yield Static(id="told")
 
     async def fetch(self) -> list[Release]:
+        if self._scenario != self.reef.scenario:
+            self._scenario, self._marked = self.reef.scenario, None
         if not self.reef.scenario:
             return []
         found = await self.reef.client.releases(self.reef.scenario)

@@ -65,7 +65,8 @@ class StepScreen(Deciding):
         step = await self.reef.client.step(self.scenario, self.step)
         candidate, base = step["candidate_id"], step["base_release_id"]
         if not candidate:
-            return step, Changes("")
+            yet = "" if step["state"] == "done" else " yet"
+            return step, Changes("", f"this step made no candidate{yet}: there is nothing to compare")
         return step, await changes(
             self.reef.client, self.scenario, candidate, base, waits=bool(step["pending"])
         )
