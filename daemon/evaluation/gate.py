@@ -21,6 +21,8 @@ MAX_REPEATS = 5
 COST_ALLOWANCE_TOKENS = 512
 """Tokens per episode by which a candidate may always grow: a sentence more doubles a ten-word prompt."""
 
+UNCHANGED = "no gate task changed: the candidate made no difference on any task"
+
 
 class Policy(ABC):
     """Plans which units run, and decides after each look."""
@@ -131,7 +133,7 @@ class Sequential(Policy):
         if tally.lost_must_pass or (wins > losses and guard):
             return self._decision(tally, "reject", f"not good enough: {guard} ({score})", needed=needed)
         if wins <= losses:
-            reason = "no gate task changed" if wins == losses == 0 else f"not better: {score}"
+            reason = UNCHANGED if wins == losses == 0 else f"not better: {score}"
             return self._decision(tally, "reject", reason, needed=needed)
         more = units_needed(wins, losses, len(tally.units), alpha)
         reason = f"not enough evidence: {score}; about {more} gate tasks would decide"

@@ -15,7 +15,7 @@ from daemon.growth.budget import spent_today
 from daemon.growth.observer import gate_hint
 from daemon.growth.rooms import Progress
 from daemon.http.rooms import Rooms, rooms
-from daemon.records.batches import counts, ready_instructions, ready_reports
+from daemon.records.batches import counts, newest_record, ready_instructions, ready_reports
 from daemon.releases import catalog
 from daemon.serving.scenarios import Scenario
 from daemon.settings.home import Home
@@ -96,6 +96,7 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
 
     def work(connection: Connection) -> dict[str, Any]:
         last, newest, pending = catalog.summary(connection, scenario.name)
+        served = catalog.release(connection, scenario.name, scenario.head.release_id)
         ready = ready_reports(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
         asked = ready_instructions(connection, scenario.name, scenario.recipe, COUNT_LIMIT)
         return {
@@ -106,6 +107,15 @@ async def _scenario(here: Rooms, scenario: Scenario) -> dict[str, Any]:
                 "recorded_at": last["recorded_at"],
                 "metrics": load(last["metrics"]),
             },
+            "head": served
+            and {
+                "step": served["step"],
+                "operation": served["operation"],
+                "recorded_at": served["recorded_at"],
+                "rollback_target_release_id": served["rollback_target_release_id"],
+                "metrics": load(served["metrics"]),
+            },
+            "last_record_at": newest_record(connection, scenario.name),
             "batch": {"have": len(ready), "need": section.batch_size},
             "batch_ready": len(ready) >= section.batch_size,
             "pending_instructions": len(asked),

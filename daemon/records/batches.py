@@ -98,6 +98,12 @@ def counts(connection: Connection, scenario: str) -> dict[str, int]:
     return {"records": records_stored} | {state: found.get(state, 0) for state in _STATES}
 
 
+def newest_record(connection: Connection, scenario: str) -> str | None:
+    """When the scenario's newest record was made; None before the first."""
+    mine = select(records.c.created_at).where(records.c.scenario == scenario)
+    return connection.execute(mine.order_by(records.c.sequence.desc()).limit(1)).scalar()
+
+
 def report_state(states: set[str]) -> str:
     return next((state for state in _STATES if state in states), "pending")
 

@@ -5,13 +5,16 @@
 key that was pressed; the palette leaves such actions out.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from textual.actions import parse
 from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 
 class Action(NamedTuple):
-    """`keys` are Textual key names, comma-separated; `footer` is its word there, empty to leave it out."""
+    """`keys` are Textual key names, comma-separated; `footer` is its word there, empty to leave it out.
+    `words` are others that people look for in the palette."""
 
     id: str
     keys: str
@@ -19,6 +22,7 @@ class Action(NamedTuple):
     help: str
     scope: str = ""
     footer: str = ""
+    words: str = ""
 
 
 _SIGNS = {"question_mark": "?", "plus": "+", "minus": "-", "slash": "/"}
@@ -27,19 +31,28 @@ ACTIONS: tuple[Action, ...] = (
     Action("view('story')", "v", "Story", "What the step did and why.", "step", "Story"),
     Action("view('diff')", "d", "Diff", "What the candidate changes.", "step", "Diff"),
     Action("view('episodes')", "g", "Episodes", "Its evaluation, task by task.", "step", "Episodes"),
-    Action("split", "w", "Side by side", "The diff in one column or in two.", "step", "Split"),
+    Action("split", "w", "Split", "The diff side by side, or in one column.", "step", "Split"),
     Action("promote", "p", "Promote", "Serve the candidate that waits for review.", "step", "Promote"),
     Action("reject", "x", "Reject", "Close the candidate, with a reason.", "step", "Reject"),
     Action("run", "r", "Run", "Let it run: it waits for money, or failed.", "step", "Run"),
     Action("cancel", "c", "Cancel", "End the step without a release.", "step", "Cancel"),
     Action("back", "escape", "Back", "To the list of steps.", "step", "Back"),
+    Action("diff", "d", "Diff", "What the step's candidate changes.", "steps", "Diff"),
     Action("diff", "d", "Diff", "What this release changed.", "history", "Diff"),
-    Action("mark", "space", "Mark", "Mark two releases to compare them.", "history", "Compare"),
-    Action("check_out", "b", "Check out", "Serve the content of this release again.", "history", "Check out"),
+    Action("mark", "space", "Compare", "Mark two releases to compare them.", "history", "Compare"),
+    Action(
+        "check_out",
+        "b",
+        "Serve again (check out)",
+        "Publish the content of this release once more.",
+        "history",
+        "Serve again",
+        "rollback roll back undo",
+    ),
     Action("promote", "p", "Promote", "Serve the candidate that waits for review.", "history", "Promote"),
     Action("reject", "x", "Reject", "Close the candidate, with a reason.", "history", "Reject"),
     Action("everything", "a", "All", "Also the steps that published nothing.", "history", "All"),
-    Action("split", "w", "Side by side", "The diff in one column or in two.", "compare", "Split"),
+    Action("split", "w", "Split", "The diff side by side, or in one column.", "compare", "Split"),
     Action("back", "escape", "Back", "To the history.", "compare", "Back"),
     Action("rendered", "v", "Rendered", "The files as they are installed or sent.", "tree", "Rendered"),
     Action("go('home')", "h", "Home", "All scenarios and what growth does right now.", footer="Home"),
@@ -54,9 +67,9 @@ ACTIONS: tuple[Action, ...] = (
         footer="History",
     ),
     Action("go('tree')", "e", "Tree", "The served harness, entry by entry.", footer="Tree"),
-    Action("go('runtimes')", "n", "Runtimes", "Who answers: upstreams and engine."),
-    Action("go('log')", "l", "Log", "The daemon's log."),
     Action("pick_scenario", "o", "Scenario", "Choose which one the screens show.", footer="Scenario"),
+    Action("go('runtimes')", "n", "Runtimes", "Who answers: upstreams and engine.", footer="Runtimes"),
+    Action("go('log')", "l", "Log", "The daemon's log.", footer="Log"),
     Action("help", "question_mark", "Help", "The keys that work here.", footer="Help"),
     Action("toggle_dark", "ctrl+t", "Light or dark", "Switch between a light and a dark theme."),
     Action("score(1)", "plus", "Score 1", "The answer was right.", "inbox", "1"),
@@ -91,6 +104,12 @@ def actions_in(scope: str) -> list[Action]:
     return [action for action in ACTIONS if action.scope == scope] + (
         [action for action in ACTIONS if not action.scope] if scope else []
     )
+
+
+def works(action: Action, screen: Screen[Any]) -> bool:
+    """Whether a screen allows an action now; what works everywhere always does."""
+    _, name, parameters = parse(action.id)
+    return not action.scope or bool(screen.check_action(name, parameters))
 
 
 def bindings(scope: str) -> list[BindingType]:

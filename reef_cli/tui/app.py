@@ -11,12 +11,14 @@ from textual.reactive import reactive
 
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.live import Live
+from reef_cli.tui.memory import remember_theme, remembered_theme
 from reef_cli.tui.messages import Connected, Disconnected, Happened
 from reef_cli.tui.palette import ReefCommands
 from reef_cli.tui.screens import SCREENS, make_screen
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.help import HelpScreen
 from reef_cli.tui.screens.pick import PickScreen
+from reef_cli.tui.widgets.row_list import RowList
 from reef_cli.tui.widgets.top_bar import TopBar
 
 if TYPE_CHECKING:
@@ -50,6 +52,8 @@ class ReefApp(App[None]):
         super().__init__()
         self.now = now
         self.live = Live(connect, self.post_message)
+        self.away_since: datetime | None = None
+        """When the daemon was found not to answer; None while it does."""
         self.unsent: list[Held] = []
         """Reports that could not be sent when the app ended."""
 
@@ -62,7 +66,7 @@ class ReefApp(App[None]):
         return frozenset(SCREENS)
 
     def on_mount(self) -> None:
-        self.theme = DARK
+        self.theme = LIGHT if remembered_theme() == LIGHT else DARK
 
     def on_ready(self) -> None:
         """Once the first paint is out, the daemon is asked."""
@@ -78,12 +82,13 @@ class ReefApp(App[None]):
     # -- what the connection tells
 
     def on_connected(self, message: Connected) -> None:
-        self.away = ""
+        self.away, self.away_since = "", None
         self.adopt(message.status)
         for screen in self.shown():
             screen.reload()
 
     def on_disconnected(self, message: Disconnected) -> None:
+        self.away_since = self.away_since or self.now()
         self.away = message.reason
 
     def on_happened(self, message: Happened) -> None:
@@ -97,13 +102,15 @@ class ReefApp(App[None]):
     def adopt(self, status: dict[str, Any]) -> None:
         """Take over what the daemon says of itself."""
         self.status = status
-        names = list(status.get("scenarios") or {})
-        if names and self.scenario not in names:
-            self.scenario = names[0]
+        found = status.get("scenarios") or {}
+        if found and self.scenario not in found:  # the one with the latest traffic
+            self.scenario = max(found, key=lambda name: found[name].get("last_record_at") or "")
         self.update_bars()
 
     def watch_away(self) -> None:
         self.update_bars()
+        for screen in self.shown():
+            screen.show_again()
 
     def watch_scenario(self) -> None:
         self.update_bars()
@@ -114,11 +121,16 @@ class ReefApp(App[None]):
         for screen in self.shown():
             for bar in screen.query(TopBar):
                 bar.status, bar.away, bar.scenario = self.status, self.away, self.scenario
+            for rows in screen.query(RowList):
+                rows.away = bool(self.away)
 
     # -- actions that work everywhere
 
     def action_go(self, mode: str) -> None:
+        """The list of a mode; what was opened on top of it earlier is closed."""
         self.switch_mode(mode)
+        while len(self.screen_stack) > 1:
+            self.pop_screen()
         self.call_after_refresh(self.update_bars)
 
     def action_help(self) -> None:
@@ -136,6 +148,11 @@ class ReefApp(App[None]):
 
     def action_toggle_dark(self) -> None:
         self.theme = LIGHT if self.theme == DARK else DARK
+        remember_theme(self.theme)
+
+    def action_help_quit(self) -> None:
+        """`ctrl+c`, which copies where text is marked."""
+        self.notify("q quits; the daemon goes on", title="Do you want to quit?")
 
     def perform(self, action: str, scope: str) -> None:
         """Run an action of the table, as its key would."""

@@ -1,7 +1,6 @@
 """Decisions that screens share: promote, reject, check out. Each asks once and says what will happen."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from reef.errors import ReefError
 from reef_cli.tui.screens.ask import ConfirmScreen, LineScreen
@@ -15,13 +14,15 @@ class Deciding(ReefScreen):
     def promote(self, scenario: str, candidate_id: str, title: str) -> None:
         what = (
             f"{one_line(title)}\n\nCandidate {short_id(candidate_id)} becomes a release of {scenario} and is "
-            "served from now on in new conversations. `Check out` takes it back."
+            "served from now on in new conversations. `Serve again` on an earlier release takes it back."
         )
 
-        async def act() -> None:
-            await self.reef.client.promote(scenario, candidate_id)
+        async def act() -> str:
+            made = await self.reef.client.promote(scenario, candidate_id)
+            applied = f"candidate {short_id(candidate_id)} was applied"
+            return f"{applied}: release {short_id(made['release_id'])} is served"
 
-        self._confirmed("Promote", what, act, f"{short_id(candidate_id)} is served")
+        self._confirmed("Promote", what, act)
 
     def reject(self, scenario: str, candidate_id: str, title: str) -> None:
         what = (
@@ -33,10 +34,11 @@ class Deciding(ReefScreen):
             if reason is None:
                 return
 
-            async def act() -> None:
+            async def act() -> str:
                 await self.reef.client.reject(scenario, candidate_id, reason=reason or None)
+                return f"candidate {short_id(candidate_id)} is rejected"
 
-            self._act(act, f"{short_id(candidate_id)} is rejected")
+            self._act(act)
 
         self.app.push_screen(LineScreen("Reject", what, "reason"), answered)
 
@@ -46,22 +48,27 @@ class Deciding(ReefScreen):
             f"{scenario}. The history keeps everything; running conversations keep their release."
         )
 
-        async def act() -> None:
-            await self.reef.client.rollback(scenario, release_id)
+        async def act() -> str:
+            made = await self.reef.client.rollback(scenario, release_id)
+            return (
+                f"release {short_id(made['release_id'])} serves the content of {short_id(release_id)} again"
+            )
 
-        self._confirmed("Check out", what, act, f"the content of {short_id(release_id)} is served again")
+        self._confirmed("Serve again (check out)", what, act)
 
-    def _confirmed(self, title: str, what: str, act: Callable[[], Awaitable[Any]], done: str) -> None:
+    def _confirmed(self, title: str, what: str, act: Callable[[], Awaitable[str]]) -> None:
+        """Do it once it is confirmed; `act` answers with the words that say what was done."""
+
         def answered(yes: bool | None) -> None:
             if yes:
-                self._act(act, done)
+                self._act(act)
 
         self.app.push_screen(ConfirmScreen(title, what), answered)
 
-    def _act(self, act: Callable[[], Awaitable[Any]], done: str) -> None:
+    def _act(self, act: Callable[[], Awaitable[str]]) -> None:
         async def work() -> None:
             try:
-                await act()
+                done = await act()
             except ReefError as error:
                 self.complain(error)
                 return

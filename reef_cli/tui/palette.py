@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, cast
 
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 
-from reef_cli.tui.actions import Action, actions_in
+from reef_cli.tui.actions import Action, actions_in, works
 
 if TYPE_CHECKING:
     from reef_cli.tui.app import ReefApp
@@ -18,8 +18,10 @@ class ReefCommands(Provider):
 
     def _actions(self) -> list[Action]:
         shown = self._reef.shown()
-        found = actions_in(shown[-1].mode if shown else "")
-        return [action for action in found if "{key}" not in action.id]
+        if not shown:
+            return []
+        found = actions_in(shown[-1].mode)
+        return [action for action in found if "{key}" not in action.id and works(action, shown[-1])]
 
     async def discover(self) -> Hits:
         for action in self._actions():
@@ -29,6 +31,6 @@ class ReefCommands(Provider):
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for action in self._actions():
-            if (score := matcher.match(action.title)) > 0:
+            if (score := max(matcher.match(action.title), matcher.match(action.words))) > 0:
                 run = partial(self._reef.perform, action.id, action.scope)
                 yield Hit(score, matcher.highlight(action.title), run, help=action.help)

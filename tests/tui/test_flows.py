@@ -32,6 +32,13 @@ def complain(daemon: Daemon, feedback: str) -> None:
     daemon.report(receipt, score=0, feedback=feedback)
 
 
+def told(stage: Stage) -> list[str]:
+    """What is notified from now on: no toast is painted in a test."""
+    heard: list[str] = []
+    stage.app.notify = lambda message, **_: heard.append(message)  # type: ignore[method-assign]
+    return heard
+
+
 def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
     """Within four keys from the start: its diff, its evaluation task by task, and promoting it."""
     complain(daemon, SENTENCE)
@@ -40,18 +47,25 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await stage.see(SCENARIO, "1 to review")
         await stage.press("s")
-        await stage.see("waits: revi", "feedback")
+        await stage.see("waits: review", "feedback")
         await stage.press("enter")
-        await stage.see("wins needed", "p promotes it")
+        await stage.see("wins needed", "p promotes it", "p Promote", "step 1 of ready-1: waits: review")
         await stage.press("d")
-        await stage.see(f"+ {SENTENCE}")
+        await stage.see(f"+ {SENTENCE}", "[diff]")
+        await stage.press("escape", "d")
+        await stage.see(f"+ {SENTENCE}", "[diff]")
         await stage.press("g")
-        await stage.see("TASK", "win", "the answer is as expected")
+        await stage.see("[episodes]", "TASK", "win", "the answer is as expected")
         await stage.press("p")
         await stage.see("becomes a release of")
         assert daemon.get(f"/reef/scenarios/{SCENARIO}/releases")["releases"][0]["pending"]
+        heard = told(stage)
         await stage.press("enter")
-        await stage.until(lambda: daemon.ask(PROMPT, scenario=SCENARIO)[0] == "reef is ready")
+        await stage.until(lambda: bool(heard))
+        served = daemon.get("/reef/status")["scenarios"][SCENARIO]["release_id"]
+        assert heard[0].endswith(f"was applied: release {served[:10]} is served")
+        assert daemon.ask(PROMPT, scenario=SCENARIO)[0] == "reef is ready"
+        await stage.until(lambda: "p Promote" not in stage.text)
         await stage.press("escape", "y")
         await stage.see("served", "promote")
 
@@ -80,6 +94,9 @@ def test_why_a_candidate_was_rejected(daemon: Daemon) -> None:
         await stage.see("no gate task changed")
         await stage.press("end", "enter")
         await stage.see("done: reject", "no gate task changed")
+        assert "p Promote" not in stage.text
+        await stage.press("y", "a")
+        await stage.see("not out")
 
     play(daemon, scene)
 
@@ -110,7 +127,10 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await stage.press("y")
         await stage.see("served", "creation")
-        await stage.press("space", "down", "space")
+        heard = told(stage)
+        await stage.press("space")
+        assert heard == ["now mark the second"]
+        await stage.press("down", "space")
         await stage.see("compare", f"+ {SENTENCE}")
         await stage.press("w")
         await stage.see(SENTENCE[:20])
@@ -118,6 +138,8 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
         await stage.see("published again as a new head")
         await stage.press("y")
         await stage.see("rollback")
+        await stage.press("h")
+        await stage.see("rolled back ")
 
     play(daemon, scene)
     assert daemon.ask(PROMPT, scenario=SCENARIO)[0] != "reef is ready"
@@ -128,10 +150,13 @@ def test_it_survives_a_restart_of_the_daemon(daemon: Daemon) -> None:
         complain(daemon, "Be kind.")
         await stage.see(SCENARIO)
         daemon.kill()
-        await stage.see("no daemon answers")
-        await stage.press("s", "h")
+        await stage.see("no daemon answers; trying again")
+        await stage.press("n")
+        await stage.see("nobody answers since")
+        assert "Storage" not in stage.text
+        await stage.press("l", "h")
         daemon.start()
-        await stage.see("main ready", seconds=20)
+        await stage.see("main (m) ready", seconds=20)
         daemon.ask(PROMPT, scenario="second")
         await stage.see("second")
 
@@ -143,10 +168,13 @@ def test_help_and_palette_know_what_works_here(daemon: Daemon) -> None:
 
     async def scene(stage: Stage) -> None:
         await stage.press("y", "question_mark")
-        await stage.see("Keys in history", "Check out", "Promote")
-        await stage.press("escape", "ctrl+p")
-        await stage.press(*"check")
-        await stage.see("Check out")
+        await stage.see("Keys in history", "Serve again (check out)", "Promote")
+        daemon.post(f"/reef/scenarios/{SCENARIO}/rollback", {"release_id": "step:0"})
+        await stage.press("escape")
+        await stage.see("rollback")
+        await stage.press("end", "ctrl+p")
+        await stage.press(*"roll")
+        await stage.see("Serve again (check out)")
 
     play(daemon, scene, size=(100, 40))
 
@@ -168,8 +196,33 @@ def test_choosing_a_scenario(daemon: Daemon) -> None:
         daemon.ask(PROMPT, scenario=name)
 
     async def scene(stage: Stage) -> None:
-        await stage.see("ready-2")
+        await stage.see("ready-1", "ready-2")
+        assert stage.app.scenario == "ready-2", "the latest traffic is there"
+        await stage.press("up")
+        await stage.until(lambda: stage.app.scenario == "ready-1")
+        await stage.see("home  ready-1", "ready-1  recipe")
         await stage.press("o", "down", "enter")
         await stage.until(lambda: stage.app.scenario == "ready-2")
+        await stage.see("ready-2  recipe")
+        await stage.press("t")
+        await stage.see("scenario ready-2")
+
+
+def test_a_letter_opens_the_list_of_a_mode_and_not_what_was_open_in_it(daemon: Daemon) -> None:
+    daemon.ask(PROMPT, scenario=SCENARIO)
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("t")
+        await stage.see("of scenario")
+        await stage.press("enter")
+        await stage.see("[conversation]")
+        await stage.press("t")
+        await stage.see("of scenario")
+        await stage.press("enter")
+        await stage.see("[conversation]")
+        await stage.press("h")
+        await stage.see("recipe")
+        await stage.press("t")
+        await stage.see("of scenario")
 
     play(daemon, scene)

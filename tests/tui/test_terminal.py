@@ -42,7 +42,7 @@ def test_the_loop_on_the_screen(shell: Terminal, tmp_path: Path) -> None:
                 time.sleep(0.1)
 
         see("reef home")
-        see("main ready")
+        see(" ready")
         tmux("send-keys", "t")
         see("reef traffic")
         tmux("send-keys", "?")

@@ -8,6 +8,7 @@ from textual.widgets import Input, Label, Static
 
 from reef_cli.tui.text import plain
 
+KEYS = "[b]enter[/b] does it   [b]escape[/b] does not"
 _BOX = """
     align: center middle;
 """
@@ -33,7 +34,7 @@ class ConfirmScreen(ModalScreen[bool]):
         with Vertical() as box:
             box.border_title = self._title
             yield Static(plain(self._what))
-            yield Label("\n[b]enter[/b] does it   [b]escape[/b] does not", classes="keys")
+            yield Label(f"\n{KEYS}", classes="keys")
 
     def action_answer(self, answer: bool) -> None:
         self.dismiss(answer)
@@ -61,6 +62,7 @@ class LineScreen(ModalScreen[str | None]):
             box.border_title = self._title
             yield Static(plain(self._what))
             yield Input(placeholder=self._placeholder)
+            yield Label(KEYS, classes="keys")
 
     def on_input_submitted(self, submitted: Input.Submitted) -> None:
         self.dismiss(submitted.value)

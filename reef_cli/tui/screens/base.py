@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from reef_cli.tui.app import ReefApp
 
 SETTLE_S = 0.25
+TICK_S = 5.0
 
 
 class ReefScreen(Screen[None]):
@@ -30,7 +31,11 @@ class ReefScreen(Screen[None]):
     mode: ClassVar[str] = ""
     concerns: ClassVar[frozenset[str]] = frozenset()
 
+    ages: ClassVar[bool] = False
+    """Whether it shows how old things are, which is told anew every `TICK_S`."""
+
     _settling: Timer | None = None
+    _shown: Any = None
 
     @property
     def reef(self) -> "ReefApp":
@@ -54,6 +59,8 @@ class ReefScreen(Screen[None]):
     def on_mount(self) -> None:
         self.query_one(TopBar).screen_title = self.mode
         self.reef.update_bars()
+        if self.ages:
+            self.set_interval(TICK_S, self.show_again)
 
     def on_screen_resume(self) -> None:
         if self.reef.status:  # else it is loaded when the daemon answers
@@ -79,7 +86,13 @@ class ReefScreen(Screen[None]):
         except ReefError as error:
             self.complain(error)
             return
+        self._shown = data
         self.show(data)
+
+    def show_again(self) -> None:
+        """Show what was fetched last once more: time went on, or the daemon went away."""
+        if self.is_current and self._shown is not None:
+            self.show(self._shown)
 
     def complain(self, error: ReefError) -> None:
         """Say what went wrong; losing the daemon is said by the bar."""

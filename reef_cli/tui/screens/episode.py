@@ -38,4 +38,5 @@ class EpisodeScreen(ModalScreen[None]):
             text.append(f"receipt {safe(episode['receipt'])}\n\n", "dim")
         with VerticalScroll() as box:
             box.border_title = one_line(self._episodes[0]["task"]) if self._episodes else "episodes"
+            box.border_subtitle = "escape closes, up and down scroll"
             yield Static(text)

@@ -33,4 +33,5 @@ class HelpScreen(ModalScreen[None]):
         table.add_row("ctrl+p", "Every action by name.")
         with VerticalScroll() as box:
             box.border_title = f"Keys in {self._scope or 'reef'}"
+            box.border_subtitle = "escape closes, up and down scroll"
             yield Static(table)

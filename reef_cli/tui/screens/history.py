@@ -20,6 +20,7 @@ Release = dict[str, Any]
 
 class HistoryScreen(Deciding):
     mode = "history"
+    ages = True
     concerns: ClassVar[frozenset[str]] = frozenset({"release", "step"})
     BINDINGS = bindings("history")
     DEFAULT_CSS = """
@@ -30,6 +31,7 @@ class HistoryScreen(Deciding):
     def __init__(self) -> None:
         super().__init__()
         self._releases: dict[str, Release] = {}
+        self._scenario = ""
         self._marked: str | None = None
         self._everything = False
 
@@ -51,6 +53,8 @@ class HistoryScreen(Deciding):
             yield Static(id="told")
 
     async def fetch(self) -> list[Release]:
+        if self._scenario != self.reef.scenario:
+            self._scenario, self._marked = self.reef.scenario, None
         if not self.reef.scenario:
             return []
         found = await self.reef.client.releases(self.reef.scenario)
@@ -78,7 +82,8 @@ class HistoryScreen(Deciding):
 
     def action_diff(self) -> None:
         """What the release under the cursor changed."""
-        if (row := self._here()) is not None:
+        row = self._here_with_content()
+        if row is not None:
             parent = row["parent_release_id"] or row["release_id"]
             self.app.push_screen(
                 CompareScreen(self.reef.scenario, parent, _id(row), waits=bool(row["pending"]))
@@ -86,12 +91,14 @@ class HistoryScreen(Deciding):
 
     def action_mark(self) -> None:
         """Mark one release, then another: their difference is shown."""
-        row = self._here()
+        row = self._here_with_content()
         if row is None:
             return
         step = str(row["step"])
         if self._marked in (None, step):
             self._marked = None if self._marked == step else step
+            if self._marked:
+                self.notify("now mark the second")
             self.reload()
             return
         first = self._releases.get(self._marked or "")
@@ -106,26 +113,32 @@ class HistoryScreen(Deciding):
         self.reload()
 
     def action_check_out(self) -> None:
-        row = self._here()
-        if row is not None and row["published"] and not row["current"]:
+        if (row := self._here()) is not None:
             self.check_out(self.reef.scenario, row["release_id"], row["message"])
-        else:
-            self.notify("choose an earlier release; a candidate is promoted with p", severity="warning")
 
     def action_promote(self) -> None:
-        if (row := self._pending()) is not None:
+        if (row := self._here()) is not None:
             self.promote(self.reef.scenario, row["candidate_id"], row["message"])
 
     def action_reject(self) -> None:
-        if (row := self._pending()) is not None:
+        if (row := self._here()) is not None:
             self.reject(self.reef.scenario, row["candidate_id"], row["message"])
 
-    def _pending(self) -> Release | None:
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Only what the row under the cursor allows has a key."""
+        if action not in ("check_out", "promote", "reject"):
+            return True
+        row = self._here() if self.is_mounted else None
+        if row is None:
+            return False
+        return bool(row["published"] and not row["current"] if action == "check_out" else row["pending"])
+
+    def _here_with_content(self) -> Release | None:
         row = self._here()
-        if row is not None and row["pending"]:
-            return row
-        self.notify("this one does not wait for review", severity="warning")
-        return None
+        if row is not None and not _id(row):
+            self.notify(f"step {row['step']} made no release: there is nothing to compare")
+            return None
+        return row
 
     def _here(self) -> Release | None:
         return self._releases.get(self.query_one(RowList).key or "")
@@ -133,10 +146,12 @@ class HistoryScreen(Deciding):
     def _tell(self) -> None:
         row = self._here()
         self.query_one("#told", Static).update(plain(about(row) if row else ""))
+        self.refresh_bindings()
 
 
 def _id(row: Release) -> str:
-    return str(row["release_id"] if row["published"] else row["candidate_id"] or row["release_id"])
+    """The release or candidate of a row; empty where the step made none."""
+    return str((row["release_id"] if row["published"] else row["candidate_id"]) or "")
 
 
 def _state(row: Release) -> str:
@@ -165,9 +180,11 @@ def _row(row: Release, marked: bool, now: datetime) -> Row:
 def about(row: Release) -> str:
     """One release in a few lines."""
     metrics = row["metrics"] or {}
-    lines = [f"{_id(row)}  content {short_id(row['content_id'])}", one_line(row["message"])]
-    if reason := (metrics.get("selection") or {}).get("reason"):
-        lines.append(one_line(reason))
+    made = f"{_id(row)}  content {short_id(row['content_id'])}" if _id(row) else "no release"
+    lines = [f"step {row['step']}: {made}", one_line(row["message"])]
+    reason = one_line((metrics.get("selection") or {}).get("reason"))
+    if reason and reason not in lines[1]:
+        lines.append(reason)
     if row["rollback_target_release_id"]:
         lines.append(f"serves the content of {short_id(row['rollback_target_release_id'])} again")
     return "\n".join(lines)

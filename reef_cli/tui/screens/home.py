@@ -21,6 +21,7 @@ SPARK_SLOTS, SLOT_S = 8, 5.0
 
 class HomeScreen(ReefScreen):
     mode = "home"
+    ages = True
     DEFAULT_CSS = "HomeScreen #about { height: 6; border-top: solid $panel; padding: 0 1; }"
     concerns: ClassVar[frozenset[str]] = frozenset(
         {"record", "report", "verdict", "step", "episode", "release", "error"}
@@ -32,14 +33,15 @@ class HomeScreen(ReefScreen):
         self._started: dict[tuple[str, int], tuple[float, int]] = {}
         self._complaints: deque[str] = deque(maxlen=3)
         self._states: dict[str, dict[str, Any]] = {}
+        self._pointed_at = ""
+        """The scenario that the bar was moved to last, by whom ever."""
 
     def body(self) -> Iterable[Widget]:
         yield RowList(
-            Column("SCENARIO", 14),
-            Column("RECIPE", 9),
-            Column("RELEASE", 13),
+            Column("SCENARIO", 13),
+            Column("RELEASE", 15),
             Column("TRAFFIC", SPARK_SLOTS),
-            Column("WAITS", 13),
+            Column("WAITS", 22),
             Column("GROWTH"),
             id="scenarios",
             empty="no scenario yet: the first request makes one (see `reef env`)",
@@ -55,7 +57,11 @@ class HomeScreen(ReefScreen):
         self.reef.adopt(data)
         rows = [self._row(name, state) for name, state in data["scenarios"].items()]
         self._states = data["scenarios"]
-        self.query_one(RowList).show(rows)
+        shown = self.query_one(RowList)
+        shown.show(rows)
+        if self.reef.scenario != self._pointed_at:  # chosen elsewhere: the bar follows
+            self._pointed_at = self.reef.scenario
+            shown.cursor = next((at for at, row in enumerate(rows) if row.key == self.reef.scenario), 0)
         self._tell()
         self.query_one("#errors", Static).update(plain("\n".join(self._complaints)))
 
@@ -71,6 +77,9 @@ class HomeScreen(ReefScreen):
         super().happened(event)
 
     def on_row_list_highlighted(self) -> None:
+        """The row under the bar is the chosen scenario."""
+        if name := self.query_one(RowList).key:
+            self._pointed_at = self.reef.scenario = name
         self._tell()
 
     def _tell(self) -> None:
@@ -85,11 +94,12 @@ class HomeScreen(ReefScreen):
     def _row(self, name: str, state: dict[str, Any]) -> Row:
         last = state["last_committed_step"] or {}
         decided = ((last.get("metrics") or {}).get("selection") or {}).get("outcome") or ""
-        head = f"{short_id(state['release_id'])[:8]} {age(last.get('recorded_at'), self.reef.now())}"
+        served = state.get("head") or {}
+        head = f"{short_id(state['release_id'])[:8]} {age(served.get('recorded_at'), self.reef.now())}"
         running = state["step"]
         tone = "busy" if running or state["pending_reviews"] else ""
-        growth = self._growth(name, running) if running else f"last: {decided}" if decided else "idle"
-        return Row(name, (name, state["recipe"], head, self._spark(name), _waits(state), growth), tone)
+        growth = self._growth(name, running) if running else f"last {decided}" if decided else "idle"
+        return Row(name, (name, head, self._spark(name), _waits(state), growth), tone)
 
     def _growth(self, scenario: str, running: dict[str, Any]) -> str:
         told = str(running["state"])

@@ -28,6 +28,7 @@ class PickScreen(ModalScreen[str | None]):
     def compose(self) -> ComposeResult:
         options = OptionList(*(Option(plain(name), id=str(at)) for at, name in enumerate(self._names)))
         options.border_title = self._title
+        options.border_subtitle = "enter picks, escape closes"
         yield options
 
     def on_option_list_option_selected(self, selected: OptionList.OptionSelected) -> None:

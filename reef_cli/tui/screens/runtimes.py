@@ -12,12 +12,14 @@ from textual.widgets import Static
 from reef_cli.render.text import size
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import age, safe
+from reef_cli.tui.widgets.row_list import NO_DAEMON
 
 _STATES = {"ready": "green", "failed": "bold red", "down": "bold red"}
 
 
 class RuntimesScreen(ReefScreen):
     mode = "runtimes"
+    ages = True
     concerns: ClassVar[frozenset[str]] = frozenset({"record", "error"})
     DEFAULT_CSS = """
     RuntimesScreen VerticalScroll { height: 1fr; padding: 0 1; }
@@ -35,8 +37,19 @@ class RuntimesScreen(ReefScreen):
         return await self.reef.client.status()
 
     def show(self, data: dict[str, Any]) -> None:
-        self.reef.adopt(data)
-        self.query_one("VerticalScroll Static", Static).update(described(data, self.reef.now()))
+        if not self.reef.away:
+            self.reef.adopt(data)
+        self.show_again()
+
+    def show_again(self) -> None:
+        """While nobody answers, what was known of the daemon is not told as if it held."""
+        told = Text()
+        if since := self.reef.away_since:
+            told.append(f"! {NO_DAEMON}\n", "bold")
+            told.append(f"{safe(self.reef.away)}\nnobody answers since {since.astimezone():%H:%M:%S}\n")
+        elif self._shown is not None:
+            told = described(self._shown, self.reef.now())
+        self.query_one("VerticalScroll Static", Static).update(told)
 
 
 def described(status: dict[str, Any], now: datetime) -> Text:

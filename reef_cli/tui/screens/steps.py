@@ -17,13 +17,14 @@ TONES = {"select": "good", "reject": "bad", "error": "bad", "inconclusive": "qui
 
 class StepsScreen(ReefScreen):
     mode = "steps"
+    ages = True
     concerns: ClassVar[frozenset[str]] = frozenset({"step", "release"})
     BINDINGS = bindings("steps")
 
     def body(self) -> Iterable[Widget]:
         yield RowList(
             Column("STEP", 4),
-            Column("STATE", 12),
+            Column("STATE", 13),
             Column("PROPOSER", 14),
             Column("AGE", 6),
             Column("DECISION"),
@@ -43,6 +44,11 @@ class StepsScreen(ReefScreen):
 
     def on_row_list_chosen(self, chosen: RowList.Chosen) -> None:
         self.app.push_screen(StepScreen(self.reef.scenario, int(chosen.key)))
+
+    def action_diff(self) -> None:
+        """What the candidate of the step under the cursor changes."""
+        if key := self.query_one(RowList).key:
+            self.app.push_screen(StepScreen(self.reef.scenario, int(key), "diff"))
 
 
 def _row(step: dict[str, Any], now: datetime) -> Row:

@@ -8,7 +8,7 @@ from rich.style import Style
 from rich.text import Text
 from textual.widgets import Static
 
-from reef_cli.tui.actions import Action, actions_in, shown_key
+from reef_cli.tui.actions import Action, actions_in, shown_key, works
 
 ALWAYS = ("help", "quit")
 GAP = "  "
@@ -23,8 +23,11 @@ class KeyBar(Static):
         super().__init__()
         self._scope = scope
 
+    def on_mount(self) -> None:
+        self.screen.bindings_updated_signal.subscribe(self, lambda _: self.refresh())
+
     def render(self) -> Text:
-        shown = [action for action in actions_in(self._scope) if action.footer]
+        shown = [action for action in actions_in(self._scope) if action.footer and works(action, self.screen)]
         always = [action for action in shown if action.id in ALWAYS]
         text, room = Text(no_wrap=True), self.size.width - sum(map(_width, always))
         for action in shown:

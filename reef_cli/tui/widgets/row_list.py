@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import wrap
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +15,8 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from reef_cli.tui.text import fit
+
+NO_DAEMON = "no daemon answers: start one with `reef up`; this screen finds it by itself"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +63,8 @@ class RowList(ScrollView, can_focus=True):
 
     rows: reactive[tuple[Row, ...]] = reactive((), layout=False)
     cursor: reactive[int] = reactive(0)
+    away: reactive[bool] = reactive(False)
+    """No daemon answers, so nobody knows whether there are rows."""
 
     @dataclass
     class Highlighted(Message):
@@ -141,9 +146,11 @@ class RowList(ScrollView, can_focus=True):
             style = base + self.get_component_rich_style("row--header")
             return self._strip([column.title for column in self._columns], width, style)
         at = y - 1 + self.scroll_offset.y
-        if not self.rows and y == 2:
+        if not self.rows and y >= 2:
             style = base + self.get_component_rich_style("row--quiet")
-            return Strip([Segment(fit(f"  {self._empty}", width), style)], width)
+            told = wrap(NO_DAEMON if self.away else self._empty, max(width - 3, 1))
+            line = told[y - 2] if y - 2 < len(told) else ""
+            return Strip([Segment(fit(f"  {line}", width), style)], width)
         if at >= len(self.rows):
             return Strip.blank(width, base)
         row = self.rows[at]

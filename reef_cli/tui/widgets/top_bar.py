@@ -18,8 +18,8 @@ class TopBar(Static):
     TopBar.-away { background: $error 40%; }
     """
 
-    status: reactive[dict[str, Any]] = reactive(dict)
-    away: reactive[str] = reactive("")
+    status: reactive[dict[str, Any]] = reactive(dict, layout=True)
+    away: reactive[str] = reactive("", layout=True)
     scenario: reactive[str] = reactive("")
     screen_title: reactive[str] = reactive("")
 
@@ -29,14 +29,13 @@ class TopBar(Static):
     def render(self) -> Text:
         text = Text(no_wrap=True, overflow="ellipsis")
         text.append(f"reef {self.screen_title}", "bold")
+        if self.away:
+            return text.append(f"  no daemon answers; trying again ...\n! {one_line(self.away)}")
         if self.scenario:
             text.append(f"  {one_line(self.scenario)}", "italic")
-        if self.away:
-            return text.append(f"  no daemon answers ({one_line(self.away)}); trying again ...")
         for runtime in (self.status.get("serving") or {}).get("upstreams") or []:
-            text.append(f"  {one_line(runtime['name'])} {runtime['state']}")
-            if runtime.get("model"):
-                text.append(f" {one_line(runtime['model'])}")
+            model = f" ({one_line(runtime['model'])})" if runtime.get("model") else ""
+            text.append(f"  {one_line(runtime['name'])}{model} {runtime['state']}")
         if budget := self.status.get("budget"):
             text.append(f"  ${budget['spent_usd']:.2f} of ${budget['usd_per_day']:.2f} today")
         here = (self.status.get("scenarios") or {}).get(self.scenario) or {}

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from daemon.evaluation.gate import load_policy
+from daemon.evaluation.gate import UNCHANGED, load_policy
 from daemon.evaluation.scores import Decision, Plan, Scored
 from daemon.settings.model import GateSection
 from reef.errors import ConfigError
@@ -70,7 +70,7 @@ def test_a_clear_winner_stops_early() -> None:
 
 def test_no_change_is_a_rejection_that_says_so() -> None:
     decision, look = decide(0, 0, 12)
-    assert (decision.outcome, decision.sentence) == ("reject", "no gate task changed")
+    assert (decision.outcome, decision.sentence) == ("reject", UNCHANGED)
     assert look == 2  # four units more could not select
 
 

@@ -1,0 +1,103 @@
+"""Without a daemon every screen says so in the same words; the theme is kept for the next run."""
+
+import asyncio
+import math
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from reef.async_client import AsyncClient
+from reef.errors import DaemonUnreachable
+from reef_cli.tui.app import DARK, LIGHT, ReefApp
+from reef_cli.tui.memory import remembered_theme
+from reef_cli.tui.recording import Recording
+from reef_cli.tui.replay import replaying
+from tests.tui.stage import on_stage
+
+
+def nobody() -> AsyncClient:
+    raise DaemonUnreachable("no daemon answers at http://127.0.0.1:1", hint="start one")
+
+
+def test_the_body_says_how_to_start_one_and_the_header_is_whole() -> None:
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody)) as stage:
+            for key in "htsye":
+                await stage.press(key)
+                await stage.see(
+                    "trying again ...", "! no daemon answers at", "answers: start one", "by itself"
+                )
+                assert "no scenario yet" not in stage.text
+            await stage.press("n")
+            await stage.see("nobody answers since")
+
+    asyncio.run(scene())
+
+
+def test_the_theme_is_remembered() -> None:
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody)) as stage:
+            assert stage.app.theme == DARK
+            await stage.press("ctrl+t")
+            await stage.until(lambda: remembered_theme() == LIGHT)
+        async with on_stage(ReefApp(nobody)) as stage:
+            assert stage.app.theme == LIGHT
+
+    asyncio.run(scene())
+
+
+def test_what_cannot_be_kept_or_read_is_no_trouble(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    (tmp_path / "reef").write_text("a file where a folder should be")
+
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody)) as stage:
+            await stage.press("ctrl+t")
+            assert stage.app.theme == LIGHT
+
+    asyncio.run(scene())
+    assert remembered_theme() is None
+
+
+def test_ages_go_on_while_nothing_is_fetched() -> None:
+    connect, now = replaying(Recording.shipped(), math.inf)
+    passed = timedelta()
+
+    async def scene() -> None:
+        nonlocal passed
+        async with on_stage(ReefApp(connect, now=lambda: now() + passed)) as stage:
+            await stage.press("s")
+            await stage.see("demonstrations 4 s")
+            passed = timedelta(hours=2)
+            await stage.see("demonstrations 2 h")
+
+    asyncio.run(scene())
+
+
+def test_ctrl_c_names_the_key_that_quits() -> None:
+    async def scene() -> None:
+        heard: list[str] = []
+        async with on_stage(ReefApp(nobody)) as stage:
+            stage.app.notify = lambda message, **_: heard.append(message)  # type: ignore[method-assign]
+            await stage.press("ctrl+c")
+            await stage.until(lambda: heard == ["q quits; the daemon goes on"])
+
+    asyncio.run(scene())
+
+
+def test_dialogues_say_how_they_end() -> None:
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody)) as stage:
+            await stage.press("question_mark")
+            await stage.see("escape closes, up and down scroll")
+
+    asyncio.run(scene())
+
+
+def test_the_footer_names_every_mode_where_there_is_room() -> None:
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody), (200, 50)) as stage:
+            await stage.see("n Runtimes", "l Log", "o Scenario")
+
+    asyncio.run(scene())
