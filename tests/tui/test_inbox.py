@@ -119,7 +119,7 @@ def test_feedback_goes_to_all_that_are_marked(daemon: Daemon) -> None:
         await dialogue(stage)
         stage.app.screen.query_one(TextArea).text = "say it in metres"
         await stage.press("tab", "0", "ctrl+s")
-        await stage.see("0 + text, in")
+        await stage.see("0+text, in")
         await stage.press("c")
         await dialogue(stage)
         await stage.press("4", "2", "ctrl+s", "q")
@@ -210,3 +210,35 @@ def test_what_cannot_be_sent_at_the_end_is_left_to_the_app(tmp_path: Path) -> No
 
         asyncio.run(scene())
     assert [held.score for held in app.unsent] == [0.7]
+
+
+def test_a_score_waits_for_a_daemon_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held in sight, taken back, said anew; and sent by itself once the daemon is back."""
+    monkeypatch.setattr(outbox, "HOLD_S", 0.2)
+    with StubProvider() as stub, running(tmp_path, "--upstream", stub.url) as away:
+        for number in range(2):
+            away.ask(f"question {number}")
+        app = ReefApp(lambda: AsyncClient(home=away.home))
+
+        async def scene() -> None:
+            async with on_stage(app) as stage:
+                await stage.until(lambda: bool(app.status))
+                await stage.press("i")
+                await stage.until(lambda: isinstance(app.screen, InboxScreen))
+                await listed(stage, 2)
+                away.kill()
+                await stage.press("minus", "3")
+                await stage.see("0, held", "0.3, held", "The daemon is away")
+                await stage.press("z")
+                await stage.until(lambda: "0.3, held" not in stage.text)
+                turns = app.screen.query_one("#turns", RowList)
+                assert turns.cursor == 1
+                await stage.press("up", "plus")
+                await stage.see("1, held")
+                away.start()
+                await stage.until(lambda: len(reports(away, "default")) == 1, seconds=20)
+                await listed(stage, 1)
+
+        asyncio.run(scene())
+        (report,) = reports(away, "default")
+        assert report["score"] == 1

@@ -2,35 +2,31 @@
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, ClassVar
 
-from textual import work
 from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from reef.errors import ReefError
+from reef_cli.render.text import count
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.conversation import Part, answered, prompt_of
 from reef_cli.tui.inbox_words import heading, held_for, report_detail, report_row, turn_head, turn_row
-from reef_cli.tui.outbox import HOLD_S, Held, Outbox
-from reef_cli.tui.screens.base import ReefScreen
+from reef_cli.tui.outbox import HOLD_S
 from reef_cli.tui.screens.record import RecordScreen
+from reef_cli.tui.screens.sending import Sending
 from reef_cli.tui.screens.write import WriteScreen, Written
 from reef_cli.tui.text import plain
-from reef_cli.tui.turns import Turns, wholes
+from reef_cli.tui.turns import wholes
 from reef_cli.tui.widgets.row_list import Column, RowList
 from reef_cli.tui.widgets.transcript import Transcript
 
-TICK_S = 0.5
-LEAVE_S = 5.0
 WRITING_S = 24 * 3600.0
 REPORT_STATES = ("pending", "ineligible", "eligible")
 
 
-class InboxScreen(ReefScreen):
-    """Scores are held for a moment and sent from here, also while another mode is shown."""
+class InboxScreen(Sending):
+    """Two lists, of turns and of reports, and what is under the cursor."""
 
     mode = "inbox"
     concerns: ClassVar[frozenset[str]] = frozenset({"record", "report", "verdict", "step"})
@@ -40,8 +36,6 @@ class InboxScreen(ReefScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.outbox = Outbox()
-        self.turns = Turns()
         self._reports: dict[str, dict[str, Any]] = {}
         self._marked: set[str] = set()
         self._whole = False
@@ -51,8 +45,8 @@ class InboxScreen(ReefScreen):
         with Container(id="both"):
             yield RowList(
                 Column("AGE", 6),
-                Column("SCORE", 18),
-                Column("PROMPT"),
+                Column("SCORE", 14),
+                Column("PROMPT", share=2),
                 Column("ANSWER"),
                 id="turns",
                 empty="no turn waits for feedback",
@@ -72,7 +66,6 @@ class InboxScreen(ReefScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self._show_side(reports=False)
-        self.set_interval(TICK_S, self._tick)
 
     # -- what is there
 
@@ -90,18 +83,25 @@ class InboxScreen(ReefScreen):
         self._reports = {report["agent_record_id"]: report for report in newest}
         self.query_one("#reports", RowList).show([report_row(report, self.reef.now()) for report in newest])
         self._marked &= {turn["agent_record_id"] for turn in self.turns.listed}
-        self._show_turns()
+        self.show_turns()
         self._show_detail()
 
-    def _show_turns(self) -> None:
+    def show_turns(self) -> None:
         now = self.reef.now()
         rows = [
-            turn_row(turn, self.outbox, marked=turn["agent_record_id"] in self._marked, now=now)
+            turn_row(
+                turn,
+                self.outbox,
+                marked=turn["agent_record_id"] in self._marked,
+                now=now,
+                away=bool(self.reef.away),
+            )
             for turn in self.turns.open
         ]
         self.query_one("#turns", RowList).show(rows)
         states = [report["state"] for report in self._reports.values()]
-        told = heading(self.turns, states, marked=len(self._marked), whole=self._whole)
+        waiting = bool(self.reef.away and self.outbox)
+        told = heading(self.turns, states, marked=len(self._marked), whole=self._whole, waiting=waiting)
         self.query_one("#head", Static).update(plain(told))
 
     def _show_side(self, *, reports: bool) -> None:
@@ -161,7 +161,7 @@ class InboxScreen(ReefScreen):
     def action_mark(self) -> None:
         if turn := self._turn():
             self._marked ^= {turn["agent_record_id"]}
-            self._show_turns()
+            self.show_turns()
             self.query_one("#turns", RowList).action_move(1)
 
     def action_whole(self) -> None:
@@ -171,13 +171,24 @@ class InboxScreen(ReefScreen):
             self.notify(hint, title="this turn names no session and no run", severity="error", markup=False)
             return
         self._whole = not self._whole and turn is not None
-        self._show_turns()
+        self.show_turns()
 
     def action_take_back(self) -> None:
-        count = self.outbox.take_back()
-        told = f"took back {count} of what was said" if count else "nothing is held any more"
-        self.notify(told, severity="information" if count else "warning", markup=False)
-        self._show_turns()
+        references = set(self.outbox.take_back())
+        turns = [
+            turn["agent_record_id"]
+            for turn in self.turns.open
+            if references & {turn["agent_record_id"], wholes(turn)}
+        ]
+        told = f"took back what was said of {count(max(len(turns), 1), 'turn')}"
+        self.notify(
+            told if references else "nothing is held any more",
+            severity="information" if references else "warning",
+            markup=False,
+        )
+        self.show_turns()
+        if turns:
+            self.query_one("#turns", RowList).go_to(turns[0])
         self._show_detail()
 
     def _targets(self) -> dict[str, str]:
@@ -219,44 +230,8 @@ class InboxScreen(ReefScreen):
         several = bool(self._marked)
         self._marked.clear()
         self._whole = False
-        self._show_turns()
+        self.show_turns()
         if several:
             self._show_detail()
         else:
             self.query_one("#turns", RowList).action_move(1)
-
-    # -- sending
-
-    def _tick(self) -> None:
-        if self.outbox:
-            if due := self.outbox.take_due():
-                self._send(due)
-            self._show_turns()
-
-    @work(group="send", exit_on_error=False)
-    async def _send(self, due: list[Held]) -> None:
-        for held in due:
-            self.turns.close(held)
-        for held in due:
-            try:
-                out = await self.outbox.send(self.reef.client, held)
-            except ReefError as error:
-                out = False
-                self.complain(error)
-            if not out:
-                self.turns.reopen(held)
-        self.settle()
-
-    async def on_unmount(self) -> None:
-        """Leaving sends what is held, and what was on its way; what does not get out is left to the app."""
-        due = {held.report_id: held for held in self.outbox.take_due(everything=True)}
-
-        async def send(held: Held) -> None:
-            with suppress(ReefError):
-                if await self.outbox.send(self.reef.client, held):
-                    del due[held.report_id]
-
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_S):
-                await asyncio.gather(*map(send, due.values()))
-        self.reef.unsent += due.values()

@@ -121,7 +121,7 @@ class TrafficScreen(ReefScreen):
         try:
             await tail.load_older(self.reef.client)
         except ReefError as error:
-            self.complain(error)
+            self.complain(error, asked=False)
             return
         finally:
             self._asking_older = None
