@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from reef_cli.tui.deciding import Deciding
 from tests.e2e.running import running
 from tests.stub_provider import StubProvider
 from tests.tui.stage import Stage, play
@@ -16,7 +17,9 @@ def test_a_decision_says_that_it_was_not_made(tmp_path: Path) -> None:
             await stage.see("creation")
             daemon.kill()
             await stage.see("no daemon answers")
-            await stage.press("b")
+            screen = stage.app.screen
+            assert isinstance(screen, Deciding)
+            screen.check_out("default", "HEAD", "the first")
             await stage.see("published again as a new head")
             await stage.press("enter")
             await stage.see("not done: no daemon")

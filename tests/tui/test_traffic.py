@@ -67,9 +67,28 @@ def test_traffic_is_filtered(daemon: Daemon) -> None:
         await stage.press("slash", *"session:s-1 opus", "enter")
         await stage.see("1 match")
         await stage.press("escape", "a")
-        await stage.see("of all scenarios", "other m")
+        await stage.see("of all scenarios", "other m", "SCENARIO")
 
     play(daemon, scene)
+
+
+def test_a_filter_finds_what_was_said(daemon: Daemon) -> None:
+    """In the prompt, in the answer and in a report; page by page where there is more."""
+
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"QUESTION", "enter")
+        await stage.see("3 match")
+        await stage.press("escape", "slash", *"markup", "enter")
+        await stage.see("1 match")
+        await stage.press("escape", "slash", *"done", "enter")
+        await stage.see("1 match", "score 1:")
+
+    play(daemon, scene, (120, 40))
+    first = daemon.get("/reef/scenarios/work/records", text="echo: question 1", limit=1)
+    assert first["records"] == []
+    rest = daemon.get("/reef/scenarios/work/records", text="Echo: Question 1", after=first["next_after"])
+    assert [record["payload"]["messages"][0]["content"] for record in rest["records"]] == ["question 1"]
 
 
 def test_new_records_come_by_themselves(daemon: Daemon) -> None:

@@ -1,7 +1,7 @@
 """A table that stays quick with tens of thousands of rows: only the lines on the screen are ever drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rich.segment import Segment
 from rich.style import Style
@@ -104,6 +104,13 @@ class RowList(ScrollView, can_focus=True):
         self.refresh()
         if self.key != key and self.key is not None:
             self.post_message(self.Highlighted(self, self.key))
+
+    def retitle(self, at: int, title: str) -> None:
+        """Give the column `at` another title."""
+        columns = [*self._columns]
+        columns[at] = replace(columns[at], title=title)
+        self._columns = tuple(columns)
+        self.refresh()
 
     def go_to(self, key: str) -> None:
         """Put the cursor on this row, where it is listed."""
