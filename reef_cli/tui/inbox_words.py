@@ -68,11 +68,18 @@ def turn_head(turn: dict[str, Any], held: Held | None) -> list[str]:
     return lines
 
 
-def report_row(report: dict[str, Any], now: datetime) -> Row:
+def named_by(report: dict[str, Any]) -> list[str]:
+    """The receipts of the exchanges that a report is on."""
+    return [pair["receipt"] for pair in report["pairs"] if pair.get("receipt")]
+
+
+def report_row(report: dict[str, Any], outbox: Outbox, now: datetime) -> Row:
+    """`outbox`: what is held on the turn it names is shown in place of what it says."""
+    held = next((held for receipt in named_by(report) if (held := outbox.get(receipt))), None)
     cells = (
         age(report["created_at"], now),
         STATES[report["state"]],
-        one_line(feedback_text(report)),
+        f"now {said(held)}, held" if held else one_line(feedback_text(report)),
         one_line(why(report)),
     )
     return Row(report["agent_record_id"], cells, _TONES.get(report["state"], ""))

@@ -22,6 +22,6 @@ def test_a_decision_says_that_it_was_not_made(tmp_path: Path) -> None:
             screen.check_out("default", "HEAD", "the first")
             await stage.see("published again as a new head")
             await stage.press("enter")
-            await stage.see("not done: no daemon")
+            await stage.told("not done: no daemon answers")
 
         play(daemon, scene)

@@ -11,7 +11,15 @@ from textual.widgets import Static
 from reef_cli.render.text import count
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.conversation import Part, answered, prompt_of
-from reef_cli.tui.inbox_words import heading, held_for, report_detail, report_row, turn_head, turn_row
+from reef_cli.tui.inbox_words import (
+    heading,
+    held_for,
+    named_by,
+    report_detail,
+    report_row,
+    turn_head,
+    turn_row,
+)
 from reef_cli.tui.outbox import HOLD_S
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.screens.sending import Sending
@@ -39,6 +47,7 @@ class InboxScreen(Sending):
         self._reports: dict[str, dict[str, Any]] = {}
         self._marked: set[str] = set()
         self._whole = False
+        self._drafts: dict[str, str] = {}
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="head")
@@ -81,13 +90,15 @@ class InboxScreen(Sending):
         _, reports = data
         newest = sorted(reports, key=lambda report: str(report["created_at"]), reverse=True)
         self._reports = {report["agent_record_id"]: report for report in newest}
-        self.query_one("#reports", RowList).show([report_row(report, self.reef.now()) for report in newest])
+        self.tell_what_became(newest)
         self._marked &= {turn["agent_record_id"] for turn in self.turns.listed}
         self.show_turns()
         self._show_detail()
 
     def show_turns(self) -> None:
         now = self.reef.now()
+        reports = [report_row(report, self.outbox, now) for report in self._reports.values()]
+        self.query_one("#reports", RowList).show(reports)
         rows = [
             turn_row(
                 turn,
@@ -173,6 +184,11 @@ class InboxScreen(Sending):
         self._whole = not self._whole and turn is not None
         self.show_turns()
 
+    def action_only(self) -> None:
+        self._whole = False
+        self._marked.clear()
+        self.show_turns()
+
     def action_take_back(self) -> None:
         references = set(self.outbox.take_back())
         turns = [
@@ -192,10 +208,17 @@ class InboxScreen(Sending):
         self._show_detail()
 
     def _targets(self) -> dict[str, str]:
-        """What the next word goes to: reference to scenario."""
+        """What the next word goes to: reference to scenario. On a report it is what that report names."""
+        reports = self.query_one("#reports", RowList)
+        if reports.display:
+            report = self._reports.get(reports.key or "")
+            found = dict.fromkeys(named_by(report), report["scenario"]) if report else {}
+            if not found:
+                self.notify("no turn is named here: r shows the turns", severity="warning", markup=False)
+            return found
         at = self._turn()
         if at is None:
-            self.notify("scores go to turns: r shows them", severity="warning", markup=False)
+            self.notify("no turn is here to be judged", severity="warning", markup=False)
             return {}
         marked = [turn for turn in self.turns.open if turn["agent_record_id"] in self._marked]
         return {
@@ -208,10 +231,16 @@ class InboxScreen(Sending):
         if not targets:
             return
         self.outbox.extend(targets, WRITING_S)
+        name = " ".join([title, *sorted(targets)])
 
         def written(what: Written | None) -> None:
             self.outbox.extend(targets, HOLD_S)
+            self._drafts.pop(name, None)
             if what is None:
+                return
+            if what.draft:
+                self._drafts[name] = what.text
+                self.notify("kept as a draft: the same key opens it again", markup=False)
                 return
             said: dict[str, Any] = {}
             if what.text:
@@ -221,7 +250,7 @@ class InboxScreen(Sending):
             self._say(targets, **said)
 
         several = f" on {len(targets)} turns" if len(targets) > 1 else ""
-        self.app.push_screen(WriteScreen(title + several), written)
+        self.app.push_screen(WriteScreen(title + several, self._drafts.get(name, "")), written)
 
     def _say(self, targets: dict[str, str], **said: Any) -> None:
         if not targets:
@@ -233,5 +262,5 @@ class InboxScreen(Sending):
         self.show_turns()
         if several:
             self._show_detail()
-        else:
+        elif self.query_one("#turns").display:
             self.query_one("#turns", RowList).action_move(1)

@@ -2,10 +2,12 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
 from textual import work
 
 from reef.errors import ReefError
+from reef_cli.tui.inbox_words import sentence, why
 from reef_cli.tui.outbox import Held, Outbox
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.turns import Turns
@@ -21,6 +23,8 @@ class Sending(ReefScreen):
         super().__init__()
         self.outbox = Outbox()
         self.turns = Turns()
+        self._sent: set[str] = set()
+        """Reports that went out and that are not known to count."""
 
     def on_mount(self) -> None:
         super().on_mount()
@@ -47,7 +51,19 @@ class Sending(ReefScreen):
                 self.complain(error)
             if answer is None:
                 self.turns.reopen(held)
+            else:
+                self._sent.add(held.report_id)
         self.settle()
+
+    def tell_what_became(self, reports: list[dict[str, Any]]) -> None:
+        """Say of what was sent from here that it does not count, and why."""
+        for report in reports:
+            if report["agent_record_id"] not in self._sent or report["state"] == "pending":
+                continue
+            self._sent.discard(report["agent_record_id"])
+            if report["state"] == "ineligible":
+                told = f"{sentence(why(report))} r shows the reports; a score there is a new one."
+                self.notify(told, title="this report does not count", severity="warning", markup=False)
 
     async def on_unmount(self) -> None:
         """Leaving sends what is held, and what was on its way; what does not get out is left to the app."""
