@@ -110,7 +110,9 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
     async def scene(stage: Stage) -> None:
         await traffic(stage)
         await stage.press("slash", *"opus", "enter", "enter")
-        await stage.see("use the tool", "-> calls search", "[red]x[/red]", "(thinking)", "let me think")
+        await stage.see("use the tool", "[image, image/png, 3 kB]", "price unknown")
+        await stage.press("end")
+        await stage.see("-> calls search", "[red]x[/red]", "(thinking)", "let me think")
         shown = stage.text
         assert not {"\x1b", "\x07", "\u202e"} & set(shown)
         assert "[bold]markup[/bold]" in shown
@@ -127,6 +129,17 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
         await stage.see("1 match")
 
     play(daemon, scene, size)
+
+
+def test_a_report_opens_with_what_it_says_and_what_became_of_it(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"kind:report", "enter", "enter")
+        await stage.see("score 1", "feedback: well done", "This report did not count.", "only records")
+        await stage.press("v")
+        await stage.see("feedback: well done")
+
+    play(daemon, scene)
 
 
 def test_an_error_is_said_in_the_detail(daemon: Daemon) -> None:
