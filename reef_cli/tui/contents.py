@@ -6,6 +6,8 @@ if TYPE_CHECKING:
     from reef.async_client import AsyncClient
 
 AT_ONCE = 250
+NEW = 100
+"""Of the newest, each time that new ones came."""
 SEARCHED = 5_000
 """How many of the newest records are looked through for a word."""
 
@@ -24,9 +26,10 @@ class Contents:
         """Look for a word in the newest `most` records. Raises `ReefError`."""
         found = self._found.setdefault(word, set())
         after: str | None = None
+        limit = min(AT_ONCE, most)
         for _ in range(0, most, AT_ONCE):
             answer = await client.records(
-                self._scenario, limit=AT_ONCE, order="desc", payload=False, text=word, after=after
+                self._scenario, limit=limit, order="desc", payload=False, text=word, after=after
             )
             found |= {record["agent_record_id"] for record in answer["records"]}
             before, after = after, answer.get("next_after")

@@ -84,8 +84,9 @@ class ReefScreen(Screen[None]):
     def complain(self, error: ReefError, *, asked: bool = True) -> None:
         """Say what went wrong. While no daemon answers, what nobody `asked` for (loading) is passed over: the
         bar says it."""
-        if isinstance(error, DaemonUnreachable) and asked:
-            hint = "do it again once the bar says that the daemon is back"
-            self.notify(hint, title="not done: no daemon answers", severity="error", markup=False)
+        if isinstance(error, DaemonUnreachable):
+            if asked:
+                hint = "do it again once the daemon is back"
+                self.notify(hint, title="not done: no daemon answers", severity="error", markup=False)
         elif not self.reef.away:
             self.notify(error.hint or "", title=error.message, severity="error", markup=False)

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from reef.errors import ReefError
 from reef_cli.tui.actions import bindings
-from reef_cli.tui.contents import AT_ONCE, Contents
+from reef_cli.tui.contents import NEW, Contents
 from reef_cli.tui.record_words import free_words, matcher, record_row, texts_of
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.record import RecordScreen
@@ -75,7 +75,7 @@ class TrafficScreen(ReefScreen):
             self._search()
         await self._tail.load_newest(self.reef.client)
         for word in free_words(self._filter):
-            await self._contents.look(self.reef.client, word, most=AT_ONCE)
+            await self._contents.look(self.reef.client, word, most=NEW)
 
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
