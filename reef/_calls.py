@@ -82,6 +82,7 @@ def records(
     kind: str | None,
     reported: bool | None,
     after: str | None,
+    text: str | None,
 ) -> Call:
     path = "/reef/records" if scenario is None else f"/reef/scenarios/{_named(scenario)}/records"
     query = _given(
@@ -93,6 +94,7 @@ def records(
         kind=kind,
         reported=reported,
         after=after,
+        text=text,
     )
     return Call("GET", path, query)
 

@@ -150,11 +150,13 @@ class AsyncClient:
         kind: str | None = None,
         reported: bool | None = None,
         after: str | None = None,
+        text: str | None = None,
     ) -> JSON:
         """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
         `after_sequence` goes on within a scenario, `after` (a receipt) over all.
-        `reported`: only those that a report names, or only those that none does.
+        `reported`: only those that a report names, or only those that none does. `text`: only those in
+        which it was said; `limit` are looked through, so go on until `next_after` is the one you gave.
         """
         return await self._json(
             _calls.records(
@@ -167,6 +169,7 @@ class AsyncClient:
                 kind=kind,
                 reported=reported,
                 after=after,
+                text=text,
             )
         )
 

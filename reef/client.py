@@ -164,11 +164,13 @@ class Client:
         kind: str | None = None,
         reported: bool | None = None,
         after: str | None = None,
+        text: str | None = None,
     ) -> JSON:
         """`{records: [...], next_after_sequence, next_after}`, oldest first unless `order="desc"`.
 
         `after_sequence` goes on within a scenario, `after` (a receipt) over all.
-        `reported`: only those that a report names, or only those that none does.
+        `reported`: only those that a report names, or only those that none does. `text`: only those in
+        which it was said; `limit` are looked through, so go on until `next_after` is the one you gave.
         """
         return self._json(
             _calls.records(
@@ -181,6 +183,7 @@ class Client:
                 kind=kind,
                 reported=reported,
                 after=after,
+                text=text,
             )
         )
 

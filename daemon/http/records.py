@@ -35,6 +35,7 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
         session=query.get("session"),
         reported=None if (reported := query.get("reported")) is None else reported in ("1", "true"),
         descending=_ORDERS[order],
+        text=query.get("text"),
         payload=payload if shown is None else shown in ("1", "true"),
     )
 
@@ -50,8 +51,8 @@ async def all_records(request: Request) -> JSONResponse:
 
 
 async def _answer(request: Request, wanted: Filter) -> JSONResponse:
-    found = await rooms(request).store.read(lambda connection: listing(connection, wanted))
-    last = found[-1] if found else {"sequence": wanted.after_sequence, "agent_record_id": wanted.after}
+    found, last = await rooms(request).store.read(lambda connection: listing(connection, wanted))
+    last = last or {"sequence": wanted.after_sequence, "agent_record_id": wanted.after}
     return JSONResponse(
         {
             "records": found,

@@ -1,6 +1,7 @@
 """Reading records: one, many, and the forms in which clients and recipes see them."""
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -18,6 +19,7 @@ from reef.feedback import Exchange, Usage
 from reef.runtime import Parsed
 
 MAX_LIMIT = 1000
+_NAMES = frozenset({"role", "type", "id", "object", "model", "finish_reason", "stop_reason"})
 _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "cost")
 
 
@@ -38,6 +40,8 @@ class Filter:
     """Whether a report names them."""
     descending: bool = False
     payload: bool = False
+    text: str | None = None
+    """What was said in them, in any case of letters."""
 
 
 def find(connection: Connection, record_id: str, scenario: str | None = None) -> RowMapping:
@@ -52,7 +56,9 @@ def find(connection: Connection, record_id: str, scenario: str | None = None) ->
     return row
 
 
-def listing(connection: Connection, wanted: Filter) -> list[dict[str, Any]]:
+def listing(connection: Connection, wanted: Filter) -> tuple[list[dict[str, Any]], dict[str, Any] | None]:
+    """The records, and the last one that was looked at. With a `text` that many of `limit` are looked
+    through, so fewer are found, or none, where there are more."""
     if not 1 <= wanted.limit <= MAX_LIMIT:
         raise Invalid(f"limit {wanted.limit} is out of range", hint=f"use 1 to {MAX_LIMIT}")
     query = _filtered(select(records), wanted)
@@ -70,7 +76,29 @@ def listing(connection: Connection, wanted: Filter) -> list[dict[str, Any]]:
     else:
         order = [records.c.sequence.desc() if wanted.descending else records.c.sequence]
     rows = connection.execute(query.order_by(*order).limit(wanted.limit)).mappings().all()
-    return [to_wire(connection, row, payload=wanted.payload) for row in rows]
+    seen = to_wire(connection, rows[-1]) if rows else None
+    if wanted.text:
+        sought = wanted.text.casefold()
+        rows = [row for row in rows if _says(connection, row, sought)]
+    return [to_wire(connection, row, payload=wanted.payload) for row in rows], seen
+
+
+def _says(connection: Connection, row: RowMapping, sought: str) -> bool:
+    said = to_wire(connection, row, payload=True)["payload"]
+    return any(sought in text.casefold() for text in _strings(said))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    """Every text in it but what only names roles, kinds and ids."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            if key not in _NAMES:
+                yield from _strings(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _strings(inner)
 
 
 def _filtered(query: "Select[Any]", wanted: Filter) -> "Select[Any]":

@@ -14,15 +14,19 @@ STATES = {"pending": "waits", "eligible": "in line", "ineligible": "no count", "
 _TONES = {"pending": "busy", "ineligible": "bad", "consumed": "good"}
 
 
-def heading(turns: Turns, states: list[str], *, marked: int, whole: bool) -> str:
-    """How much there is (`states` are the reports'), and what the next key goes to."""
+def heading(turns: Turns, states: list[str], *, marked: int, whole: bool, waiting: bool) -> str:
+    """How much there is (`states` are the reports'), and what the next key goes to. `waiting`: something is
+    held and no daemon answers."""
     more = "+" if turns.more else ""
     told = (
         f"{len(turns.open)}{more} turns without feedback; {states.count('pending')} reports wait, "
         f"{states.count('ineligible')} did not count, {states.count('eligible')} in line (r)"
     )
+    told += "\nDigits are tenths (1 is 0.1), + is 1."
+    if waiting:
+        told += " The daemon is away: what is held goes out when it is back (z: undo)."
     if whole:
-        told += "\nThe next score goes to the whole session (a: only to the turn)."
+        told += "\nThe next score goes to the whole session (a or escape: only to the turn)."
     if marked:
         told += f"\n{marked} marked: the next score or feedback goes to each of them."
     return told
@@ -33,9 +37,11 @@ def held_for(turn: dict[str, Any], outbox: Outbox) -> Held | None:
     return outbox.get(turn["agent_record_id"]) or outbox.get(wholes(turn) or "")
 
 
-def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetime) -> Row:
+def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetime, away: bool) -> Row:
+    """`away`: no daemon answers, so what is held stays held."""
     held = held_for(turn, outbox)
-    told = f"{said(held)}, in {outbox.seconds_left(held)} s" if held else ""
+    wait = "held" if away else f"in {outbox.seconds_left(held)} s" if held else ""
+    told = f"{said(held)}, {wait}" if held else ""
     cells = (age(turn["created_at"], now), told, one_line(prompt_of(turn["payload"])[:400]))
     answer = one_line(answer_of(turn["payload"])[:400])
     if turn["status"] != "complete":
@@ -44,11 +50,11 @@ def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetim
 
 
 def said(held: Held) -> str:
-    """`1`, `0 + text`, `fix`: what a held report says."""
+    """`1`, `0+text`, `fix`: what a held report says."""
     text = held.feedback
     told = "fix" if isinstance(text, dict) else "text" if text else ""
     whole = " all" if ":" in held.reference else ""
-    return " + ".join(part for part in (number(held.score), told) if part) + whole
+    return "+".join(part for part in (number(held.score), told) if part) + whole
 
 
 def turn_head(turn: dict[str, Any], held: Held | None) -> list[str]:
@@ -62,11 +68,18 @@ def turn_head(turn: dict[str, Any], held: Held | None) -> list[str]:
     return lines
 
 
-def report_row(report: dict[str, Any], now: datetime) -> Row:
+def named_by(report: dict[str, Any]) -> list[str]:
+    """The receipts of the exchanges that a report is on."""
+    return [pair["receipt"] for pair in report["pairs"] if pair.get("receipt")]
+
+
+def report_row(report: dict[str, Any], outbox: Outbox, now: datetime) -> Row:
+    """`outbox`: what is held on the turn it names is shown in place of what it says."""
+    held = next((held for receipt in named_by(report) if (held := outbox.get(receipt))), None)
     cells = (
         age(report["created_at"], now),
         STATES[report["state"]],
-        one_line(feedback_text(report)),
+        f"now {said(held)}, held" if held else one_line(feedback_text(report)),
         one_line(why(report)),
     )
     return Row(report["agent_record_id"], cells, _TONES.get(report["state"], ""))

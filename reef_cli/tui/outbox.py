@@ -82,8 +82,8 @@ class Outbox:
         if before:
             self._before.append(before)
 
-    def take_back(self) -> int:
-        """Undo the last act on what is still held; how many reports that concerned."""
+    def take_back(self) -> list[str]:
+        """Undo the last act on what is still held; the references that concerned."""
         while self._before:
             concerned = [item for item in self._before.pop().items() if item[0] in self._held]
             for reference, earlier in concerned:
@@ -91,8 +91,8 @@ class Outbox:
                 if earlier is not None:
                     self._held[reference] = replace(earlier, due=self._clock() + HOLD_S)
             if concerned:
-                return len(concerned)
-        return 0
+                return [reference for reference, _ in concerned]
+        return []
 
     def extend(self, references: Iterable[str], by: float = HOLD_S) -> None:
         """Hold these that much longer from now; a person is still writing."""
@@ -115,17 +115,16 @@ class Outbox:
         self._sending |= {held.report_id: held for held in due}
         return due
 
-    async def send(self, client: "AsyncClient", held: Held) -> bool:
-        """Send one; False when it did not get through and is held again. Raises `ReefError` where the daemon
-        does not want it."""
+    async def send(self, client: "Callable[[], AsyncClient]", held: Held) -> dict[str, Any] | None:
+        """Send one; what the daemon answers, or None when it did not get through and is held again. `client`
+        may find no daemon either. Raises `ReefError` where the daemon does not want it."""
         try:
-            await client.report(**held.fields())
+            return await client().report(**held.fields())
         except (Unavailable, TimedOut):
             self._hold_again(replace(held, due=self._clock() + HOLD_S, tried=True))
-            return False
+            return None
         finally:
             self._sending.pop(held.report_id, None)
-        return True
 
     def _hold_again(self, held: Held) -> None:
         """Hold what did not get through, with what was said of the same meanwhile."""

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Any
 
 from reef_cli.render.reports import feedback_text, pair_sentence
-from reef_cli.tui.text import clock, one_line, short_id
+from reef_cli.tui.text import clock, number, one_line, short_id
 from reef_cli.tui.widgets.row_list import Row
 
 FIELDS = ("kind", "status", "model", "scenario", "session", "run", "release")
+_MORE_FIELDS = ("receipt", "error", "upstream", "tags", "report")
 _TONES = {"failed": "bad", "aborted": "busy"}
 
 
@@ -24,7 +25,7 @@ def money(cost: float | None) -> str:
 
 def record_row(record: dict[str, Any], *, with_scenario: bool) -> Row:
     usage, timing = record.get("usage") or {}, record.get("timing") or {}
-    model = one_line(record.get("model"))
+    model = one_line(record.get("model") or said_in(record))
     took = timing.get("total_ms")
     status = record.get("status") or ""
     cells = (
@@ -41,23 +42,44 @@ def record_row(record: dict[str, Any], *, with_scenario: bool) -> Row:
     return Row(record["agent_record_id"], cells, _TONES.get(status, quiet))
 
 
+def said_in(report: dict[str, Any]) -> str:
+    """`score 0: too long`: what a report says; empty for anything else."""
+    payload = report.get("payload") or {}
+    if report["request_type"] != "report":
+        return ""
+    score = payload.get("score")
+    text = feedback_text({"feedback": payload.get("feedback")})
+    return ": ".join(part for part in (f"score {number(score)}" if score is not None else "", text) if part)
+
+
 def _tokens(usage: dict[str, Any], name: str) -> str:
     count = usage.get(name)
     return "" if count is None else str(count)
 
 
-def matcher(words: str) -> Callable[[dict[str, str]], bool]:
-    """Whether `texts_of` a record hold every word: `kind:turn`, `status:failed`, ... or text anywhere."""
-    wanted = [word.partition(":") for word in words.casefold().split()]
+def matcher(words: str) -> Callable[[dict[str, str], Callable[[str], bool]], bool]:
+    """Whether a record holds every word: `kind:turn`, `status:failed`, ... or text anywhere, in `texts_of` it
+    or in what was said in it (`said` tells)."""
+    named = [word.partition(":")[::2] for word in words.casefold().split() if _is_field(word)]
+    free = free_words(words)
 
-    def matches(texts: dict[str, str]) -> bool:
+    def matches(texts: dict[str, str], said: Callable[[str], bool]) -> bool:
         anywhere = " ".join(texts.values())
-        return all(
-            value in texts[name] if colon and name in texts else f"{name}{colon}{value}" in anywhere
-            for name, colon, value in wanted
+        return all(value in texts[name] for name, value in named) and all(
+            word in anywhere or said(word) for word in free
         )
 
     return matches
+
+
+def free_words(words: str) -> list[str]:
+    """The words of a filter that name no field, in lower case."""
+    return [word for word in words.casefold().split() if not _is_field(word)]
+
+
+def _is_field(word: str) -> bool:
+    name, colon, _ = word.partition(":")
+    return bool(colon) and name in (*FIELDS, *_MORE_FIELDS)
 
 
 def texts_of(record: dict[str, Any]) -> dict[str, str]:
@@ -67,6 +89,7 @@ def texts_of(record: dict[str, Any]) -> dict[str, str]:
     found["receipt"] = record["agent_record_id"]
     found["error"] = (record.get("error") or {}).get("message") or ""
     found["upstream"] = (record.get("upstream") or {}).get("name") or ""
+    found["report"] = feedback_text(record.get("payload") or {})
     found["tags"] = json.dumps((record.get("metadata") or {}).get("tags") or {}, ensure_ascii=False)
     return {name: text.casefold() for name, text in found.items()}
 
@@ -88,7 +111,7 @@ def facts(record: dict[str, Any]) -> list[str]:
         _counted(usage.get("input_tokens"), "tokens in"),
         _counted(usage.get("output_tokens"), "out"),
         _counted(usage.get("cached_tokens") or None, "cached"),
-        money(usage.get("cost")),
+        _cost(usage),
         _counted(timing.get("ttft_ms"), "ms to the first token"),
         _counted(timing.get("total_ms"), "ms"),
     ]
@@ -102,6 +125,11 @@ def facts(record: dict[str, Any]) -> list[str]:
     tags = (record.get("metadata") or {}).get("tags") or {}
     lines.append("  ".join(f"{key} {value}" for key, value in tags.items()))
     return [line for line in lines if line]
+
+
+def _cost(usage: dict[str, Any]) -> str:
+    unknown = usage.get("cost") is None and usage.get("input_tokens") is not None
+    return "price unknown" if unknown else money(usage.get("cost"))
 
 
 def _counted(value: float | None, what: str) -> str:

@@ -68,6 +68,9 @@ class ReplayClient(AsyncClient):
         nearest = (target for target in self._recording.answers if target.partition("?")[0] == call.path)
         return next((self._recording.answer(target, self.at) for target in nearest), None)
 
+    def _whole(self, row: dict[str, Any]) -> str:
+        return self._recording.answer(f"{RECORDS}/{row['agent_record_id']}", self.at) or ""
+
     def _records(self, call: Call) -> str | None:
         whole = self._recording.answer(RECORDS, self.at)
         if whole is None:
@@ -75,6 +78,8 @@ class ReplayClient(AsyncClient):
         rows: list[dict[str, Any]] = json.loads(whole)["records"]
         query = {key: str(value) for key, value in call.query.items() if value is not None}
         wanted = [row for row in rows if _fits(row, call, query)]
+        if sought := query.get("text", "").casefold():
+            wanted = [row for row in wanted if sought in self._whole(row).casefold()]
         if query.get("order") != "desc":
             wanted.reverse()
         wanted = _after(wanted, query.get("after"))[: int(query.get("limit", 50))]

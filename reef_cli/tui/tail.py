@@ -56,17 +56,28 @@ class Tail:
     async def _page(
         self, client: "AsyncClient", limit: int, last: dict[str, Any] | None = None
     ) -> list[dict[str, Any]]:
+        """Reports come with what they say: it is short, and all there is of them."""
         of_one = self.scenario is not None
-        answer = await client.records(
-            self.scenario,
-            limit=limit,
-            order="desc",
-            payload=False,
-            after_sequence=last["sequence"] if last and of_one else None,
-            after=last["agent_record_id"] if last and not of_one else None,
-        )
+        where: dict[str, Any] = {
+            "order": "desc",
+            "after_sequence": last["sequence"] if last and of_one else None,
+            "after": last["agent_record_id"] if last and not of_one else None,
+        }
+        answer = await client.records(self.scenario, limit=limit, payload=False, **where)
         found: list[dict[str, Any]] = answer["records"]
-        return found
+        new = [
+            record
+            for record in found
+            if record["request_type"] == "report" and record["agent_record_id"] not in self._known
+        ]
+        if not new:
+            return [self._known.get(record["agent_record_id"], {}) | record for record in found]
+        told = await client.records(self.scenario, limit=limit, payload=True, request_type="report", **where)
+        whole = {record["agent_record_id"]: record for record in told["records"]}
+        return [
+            whole.get(record["agent_record_id"]) or self._known.get(record["agent_record_id"], {}) | record
+            for record in found
+        ]
 
     def _add(self, page: list[dict[str, Any]]) -> None:
         self._known |= {record["agent_record_id"]: record for record in page}

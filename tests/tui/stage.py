@@ -39,6 +39,14 @@ class Stage:
             await self.pilot.pause(0.05)
         raise AssertionError(f"{texts} not all on the screen:\n{self.text}")
 
+    async def told(self, text: str, seconds: float = 10.0) -> None:
+        """Wait for a notice; they are not drawn in tests."""
+
+        def there() -> bool:
+            return any(text in f"{notice.title} {notice.message}" for notice in self.app._notifications)
+
+        await self.until(there, seconds)
+
     async def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
         deadline = time.monotonic() + seconds
         while not holds():

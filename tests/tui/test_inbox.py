@@ -119,7 +119,7 @@ def test_feedback_goes_to_all_that_are_marked(daemon: Daemon) -> None:
         await dialogue(stage)
         stage.app.screen.query_one(TextArea).text = "say it in metres"
         await stage.press("tab", "0", "ctrl+s")
-        await stage.see("0 + text, in")
+        await stage.see("0+text, in")
         await stage.press("c")
         await dialogue(stage)
         await stage.press("4", "2", "ctrl+s", "q")
@@ -158,7 +158,11 @@ def test_a_session_is_scored_as_a_whole(daemon: Daemon) -> None:
         await listed(stage, 3)
         await stage.press("down", "a")
         await stage.see("whole session")
-        await stage.press("plus", "q")
+        await stage.press("escape")
+        await stage.until(lambda: "whole session" not in stage.text)
+        await stage.press("a", "plus", "z")
+        await stage.told("took back what was said of 2 turns")
+        await stage.press("a", "plus", "q")
 
     inbox(daemon, "whole", scene)
     (report,) = reports(daemon, "whole")
@@ -176,6 +180,47 @@ def test_why_a_report_did_not_count_is_said(daemon: Daemon, size: tuple[int, int
         await stage.see("This report did not count.", receipt, "no count", "score_not_a_lesson")
 
     inbox(daemon, scenario, scene, size)
+
+
+def test_what_did_not_count_is_said_and_scored_again(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(outbox, "HOLD_S", 0.2)
+    _, receipt = daemon.ask("question", scenario="again")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        await stage.press("5")
+        await stage.told("this report does not count")
+        await stage.press("r")
+        await stage.see("no count")
+        await stage.press("minus")
+        await stage.until(lambda: len(reports(daemon, "again")) == 2)
+
+    inbox(daemon, "again", scene)
+    assert [(report["score"], report["references"]) for report in reports(daemon, "again")] == [
+        (0, [receipt]),
+        (0.5, [receipt]),
+    ]
+
+
+def test_a_draft_is_kept_and_a_score_out_of_range_refused(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="draft")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        await stage.press("f")
+        await dialogue(stage)
+        await stage.press(*"too long", "escape")
+        await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+        await stage.press("f")
+        await dialogue(stage)
+        await stage.see("too long")
+        await stage.press("tab", "7", "ctrl+s")
+        await stage.told("a score is 0 (bad) to 1 (good)")
+        await stage.press("backspace", "0", "ctrl+s", "q")
+
+    inbox(daemon, "draft", scene)
+    (report,) = reports(daemon, "draft")
+    assert (report["score"], report["feedback"]) == (0, "too long")
 
 
 def test_a_score_alone_is_taken_from_the_dialogue(daemon: Daemon) -> None:
@@ -210,3 +255,35 @@ def test_what_cannot_be_sent_at_the_end_is_left_to_the_app(tmp_path: Path) -> No
 
         asyncio.run(scene())
     assert [held.score for held in app.unsent] == [0.7]
+
+
+def test_a_score_waits_for_a_daemon_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held in sight, taken back, said anew; and sent by itself once the daemon is back."""
+    monkeypatch.setattr(outbox, "HOLD_S", 0.2)
+    with StubProvider() as stub, running(tmp_path, "--upstream", stub.url) as away:
+        for number in range(2):
+            away.ask(f"question {number}")
+        app = ReefApp(lambda: AsyncClient(home=away.home))
+
+        async def scene() -> None:
+            async with on_stage(app) as stage:
+                await stage.until(lambda: bool(app.status))
+                await stage.press("i")
+                await stage.until(lambda: isinstance(app.screen, InboxScreen))
+                await listed(stage, 2)
+                away.kill()
+                await stage.press("minus", "3")
+                await stage.see("0, held", "0.3, held", "The daemon is away")
+                await stage.press("z")
+                await stage.until(lambda: "0.3, held" not in stage.text)
+                turns = app.screen.query_one("#turns", RowList)
+                assert turns.cursor == 1
+                await stage.press("up", "plus")
+                await stage.see("1, held")
+                away.start()
+                await stage.until(lambda: len(reports(away, "default")) == 1, seconds=20)
+                await listed(stage, 1)
+
+        asyncio.run(scene())
+        (report,) = reports(away, "default")
+        assert report["score"] == 1

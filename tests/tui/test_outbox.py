@@ -24,14 +24,15 @@ class Desk:
         self.error = error
         self.taken: list[dict[str, Any]] = []
 
-    async def report(self, **fields: Any) -> None:
+    async def report(self, **fields: Any) -> dict[str, Any]:
         if self.error:
             raise self.error
         self.taken.append(fields)
+        return {}
 
 
 def send(outbox: Outbox, desk: Desk, held: Held) -> bool:
-    return asyncio.run(outbox.send(cast(AsyncClient, desk), held))
+    return asyncio.run(outbox.send(lambda: cast(AsyncClient, desk), held)) is not None
 
 
 @pytest.fixture
@@ -56,18 +57,18 @@ def test_a_report_is_due_after_the_hold(outbox: Outbox, clock: Clock) -> None:
         "scenario": "s",
         "agent_record_id": held.report_id,
     }
-    assert outbox.take_back() == 0
+    assert outbox.take_back() == []
 
 
 def test_taking_back_undoes_one_act_at_a_time(outbox: Outbox) -> None:
     outbox.hold([("a", "s")], score=0)
     outbox.hold([("a", "s"), ("b", "s")], feedback="shorter")
-    assert outbox.take_back() == 2
+    assert outbox.take_back() == ["a", "b"]
     held = outbox.get("a")
     assert held
     assert (held.score, held.feedback) == (0, None)
     assert outbox.get("b") is None
-    assert outbox.take_back() == 1
+    assert outbox.take_back() == ["a"]
     assert not outbox
 
 
@@ -79,8 +80,8 @@ def test_an_act_whose_reports_are_out_is_passed_over(outbox: Outbox, clock: Cloc
     clock.now = 5
     assert {held.reference for held in outbox.take_due()} == {"a", "b"}
     outbox.hold([("c", "s")], score=0)
-    assert outbox.take_back() == 1
-    assert outbox.take_back() == 0
+    assert outbox.take_back() == ["c"]
+    assert outbox.take_back() == []
 
 
 def test_what_does_not_get_through_is_sent_again_as_the_same_report(outbox: Outbox, clock: Clock) -> None:
@@ -94,6 +95,16 @@ def test_what_does_not_get_through_is_sent_again_as_the_same_report(outbox: Outb
     assert send(outbox, desk, again)
     assert len(desk.taken) == 1
     assert outbox.take_due(everything=True) == []
+
+
+def test_what_finds_no_daemon_at_all_is_held_again(outbox: Outbox) -> None:
+    def nobody() -> AsyncClient:
+        raise DaemonUnreachable("away")
+
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    assert asyncio.run(outbox.send(nobody, held)) is None
+    assert outbox.take_back() == ["a"]
 
 
 def test_what_is_refused_is_not_sent_again(outbox: Outbox) -> None:

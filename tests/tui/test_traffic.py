@@ -67,9 +67,28 @@ def test_traffic_is_filtered(daemon: Daemon) -> None:
         await stage.press("slash", *"session:s-1 opus", "enter")
         await stage.see("1 match")
         await stage.press("escape", "a")
-        await stage.see("of all scenarios", "other m")
+        await stage.see("of all scenarios", "other m", "SCENARIO")
 
     play(daemon, scene)
+
+
+def test_a_filter_finds_what_was_said(daemon: Daemon) -> None:
+    """In the prompt, in the answer and in a report; page by page where there is more."""
+
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"QUESTION", "enter")
+        await stage.see("3 match")
+        await stage.press("escape", "slash", *"markup", "enter")
+        await stage.see("1 match")
+        await stage.press("escape", "slash", *"done", "enter")
+        await stage.see("1 match", "score 1:")
+
+    play(daemon, scene, (120, 40))
+    first = daemon.get("/reef/scenarios/work/records", text="echo: question 1", limit=1)
+    assert first["records"] == []
+    rest = daemon.get("/reef/scenarios/work/records", text="Echo: Question 1", after=first["next_after"])
+    assert [record["payload"]["messages"][0]["content"] for record in rest["records"]] == ["question 1"]
 
 
 def test_new_records_come_by_themselves(daemon: Daemon) -> None:
@@ -91,7 +110,9 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
     async def scene(stage: Stage) -> None:
         await traffic(stage)
         await stage.press("slash", *"opus", "enter", "enter")
-        await stage.see("use the tool", "-> calls search", "[red]x[/red]", "(thinking)", "let me think")
+        await stage.see("use the tool", "[image, image/png, 3 kB]", "price unknown")
+        await stage.press("end")
+        await stage.see("-> calls search", "[red]x[/red]", "(thinking)", "let me think")
         shown = stage.text
         assert not {"\x1b", "\x07", "\u202e"} & set(shown)
         assert "[bold]markup[/bold]" in shown
@@ -108,6 +129,17 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
         await stage.see("1 match")
 
     play(daemon, scene, size)
+
+
+def test_a_report_opens_with_what_it_says_and_what_became_of_it(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"kind:report", "enter", "enter")
+        await stage.see("score 1", "feedback: well done", "This report did not count.", "only records")
+        await stage.press("v")
+        await stage.see("feedback: well done")
+
+    play(daemon, scene)
 
 
 def test_an_error_is_said_in_the_detail(daemon: Daemon) -> None:

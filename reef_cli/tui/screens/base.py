@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.widget import Widget
 
 from reef._sse import Event
-from reef.errors import ReefError
+from reef.errors import DaemonUnreachable, ReefError
 from reef_cli.tui.widgets.key_bar import KeyBar
 from reef_cli.tui.widgets.top_bar import TopBar
 
@@ -84,7 +84,7 @@ class ReefScreen(Screen[None]):
         try:
             data = await self.fetch()
         except ReefError as error:
-            self.complain(error)
+            self.complain(error, asked=False)
             return
         self._shown = data
         self.show(data)
@@ -94,7 +94,12 @@ class ReefScreen(Screen[None]):
         if self.is_current and self._shown is not None:
             self.show(self._shown)
 
-    def complain(self, error: ReefError) -> None:
-        """Say what went wrong; losing the daemon is said by the bar."""
-        if not self.reef.away:
+    def complain(self, error: ReefError, *, asked: bool = True) -> None:
+        """Say what went wrong. While no daemon answers, what nobody `asked` for (loading) is passed over: the
+        bar says it."""
+        if isinstance(error, DaemonUnreachable):
+            if asked:
+                hint = "do it again once the daemon is back"
+                self.notify(hint, title="not done: no daemon answers", severity="error", markup=False)
+        elif not self.reef.away:
             self.notify(error.hint or "", title=error.message, severity="error", markup=False)

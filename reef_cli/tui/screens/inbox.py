@@ -2,35 +2,39 @@
 
 import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Any, ClassVar
 
-from textual import work
 from textual.containers import Container, VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
-from reef.errors import ReefError
+from reef_cli.render.text import count
 from reef_cli.tui.actions import bindings
 from reef_cli.tui.conversation import Part, answered, prompt_of
-from reef_cli.tui.inbox_words import heading, held_for, report_detail, report_row, turn_head, turn_row
-from reef_cli.tui.outbox import HOLD_S, Held, Outbox
-from reef_cli.tui.screens.base import ReefScreen
+from reef_cli.tui.inbox_words import (
+    heading,
+    held_for,
+    named_by,
+    report_detail,
+    report_row,
+    turn_head,
+    turn_row,
+)
+from reef_cli.tui.outbox import HOLD_S
 from reef_cli.tui.screens.record import RecordScreen
+from reef_cli.tui.screens.sending import Sending
 from reef_cli.tui.screens.write import WriteScreen, Written
 from reef_cli.tui.text import plain
-from reef_cli.tui.turns import Turns, wholes
+from reef_cli.tui.turns import wholes
 from reef_cli.tui.widgets.row_list import Column, RowList
 from reef_cli.tui.widgets.transcript import Transcript
 
-TICK_S = 0.5
-LEAVE_S = 5.0
 WRITING_S = 24 * 3600.0
 REPORT_STATES = ("pending", "ineligible", "eligible")
 
 
-class InboxScreen(ReefScreen):
-    """Scores are held for a moment and sent from here, also while another mode is shown."""
+class InboxScreen(Sending):
+    """Two lists, of turns and of reports, and what is under the cursor."""
 
     mode = "inbox"
     concerns: ClassVar[frozenset[str]] = frozenset({"record", "report", "verdict", "step"})
@@ -40,19 +44,18 @@ class InboxScreen(ReefScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.outbox = Outbox()
-        self.turns = Turns()
         self._reports: dict[str, dict[str, Any]] = {}
         self._marked: set[str] = set()
         self._whole = False
+        self._drafts: dict[str, str] = {}
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="head")
         with Container(id="both"):
             yield RowList(
                 Column("AGE", 6),
-                Column("SCORE", 18),
-                Column("PROMPT"),
+                Column("SCORE", 14),
+                Column("PROMPT", share=2),
                 Column("ANSWER"),
                 id="turns",
                 empty="no turn waits for feedback",
@@ -72,7 +75,6 @@ class InboxScreen(ReefScreen):
     def on_mount(self) -> None:
         super().on_mount()
         self._show_side(reports=False)
-        self.set_interval(TICK_S, self._tick)
 
     # -- what is there
 
@@ -88,20 +90,29 @@ class InboxScreen(ReefScreen):
         _, reports = data
         newest = sorted(reports, key=lambda report: str(report["created_at"]), reverse=True)
         self._reports = {report["agent_record_id"]: report for report in newest}
-        self.query_one("#reports", RowList).show([report_row(report, self.reef.now()) for report in newest])
+        self.tell_what_became(newest)
         self._marked &= {turn["agent_record_id"] for turn in self.turns.listed}
-        self._show_turns()
+        self.show_turns()
         self._show_detail()
 
-    def _show_turns(self) -> None:
+    def show_turns(self) -> None:
         now = self.reef.now()
+        reports = [report_row(report, self.outbox, now) for report in self._reports.values()]
+        self.query_one("#reports", RowList).show(reports)
         rows = [
-            turn_row(turn, self.outbox, marked=turn["agent_record_id"] in self._marked, now=now)
+            turn_row(
+                turn,
+                self.outbox,
+                marked=turn["agent_record_id"] in self._marked,
+                now=now,
+                away=bool(self.reef.away),
+            )
             for turn in self.turns.open
         ]
         self.query_one("#turns", RowList).show(rows)
         states = [report["state"] for report in self._reports.values()]
-        told = heading(self.turns, states, marked=len(self._marked), whole=self._whole)
+        waiting = bool(self.reef.away and self.outbox)
+        told = heading(self.turns, states, marked=len(self._marked), whole=self._whole, waiting=waiting)
         self.query_one("#head", Static).update(plain(told))
 
     def _show_side(self, *, reports: bool) -> None:
@@ -161,7 +172,7 @@ class InboxScreen(ReefScreen):
     def action_mark(self) -> None:
         if turn := self._turn():
             self._marked ^= {turn["agent_record_id"]}
-            self._show_turns()
+            self.show_turns()
             self.query_one("#turns", RowList).action_move(1)
 
     def action_whole(self) -> None:
@@ -171,20 +182,43 @@ class InboxScreen(ReefScreen):
             self.notify(hint, title="this turn names no session and no run", severity="error", markup=False)
             return
         self._whole = not self._whole and turn is not None
-        self._show_turns()
+        self.show_turns()
+
+    def action_only(self) -> None:
+        self._whole = False
+        self._marked.clear()
+        self.show_turns()
 
     def action_take_back(self) -> None:
-        count = self.outbox.take_back()
-        told = f"took back {count} of what was said" if count else "nothing is held any more"
-        self.notify(told, severity="information" if count else "warning", markup=False)
-        self._show_turns()
+        references = set(self.outbox.take_back())
+        turns = [
+            turn["agent_record_id"]
+            for turn in self.turns.open
+            if references & {turn["agent_record_id"], wholes(turn)}
+        ]
+        told = f"took back what was said of {count(max(len(turns), 1), 'turn')}"
+        self.notify(
+            told if references else "nothing is held any more",
+            severity="information" if references else "warning",
+            markup=False,
+        )
+        self.show_turns()
+        if turns:
+            self.query_one("#turns", RowList).go_to(turns[0])
         self._show_detail()
 
     def _targets(self) -> dict[str, str]:
-        """What the next word goes to: reference to scenario."""
+        """What the next word goes to: reference to scenario. On a report it is what that report names."""
+        reports = self.query_one("#reports", RowList)
+        if reports.display:
+            report = self._reports.get(reports.key or "")
+            found = dict.fromkeys(named_by(report), report["scenario"]) if report else {}
+            if not found:
+                self.notify("no turn is named here: r shows the turns", severity="warning", markup=False)
+            return found
         at = self._turn()
         if at is None:
-            self.notify("scores go to turns: r shows them", severity="warning", markup=False)
+            self.notify("no turn is here to be judged", severity="warning", markup=False)
             return {}
         marked = [turn for turn in self.turns.open if turn["agent_record_id"] in self._marked]
         return {
@@ -197,10 +231,16 @@ class InboxScreen(ReefScreen):
         if not targets:
             return
         self.outbox.extend(targets, WRITING_S)
+        name = " ".join([title, *sorted(targets)])
 
         def written(what: Written | None) -> None:
             self.outbox.extend(targets, HOLD_S)
+            self._drafts.pop(name, None)
             if what is None:
+                return
+            if what.draft:
+                self._drafts[name] = what.text
+                self.notify("kept as a draft: the same key opens it again", markup=False)
                 return
             said: dict[str, Any] = {}
             if what.text:
@@ -210,7 +250,7 @@ class InboxScreen(ReefScreen):
             self._say(targets, **said)
 
         several = f" on {len(targets)} turns" if len(targets) > 1 else ""
-        self.app.push_screen(WriteScreen(title + several), written)
+        self.app.push_screen(WriteScreen(title + several, self._drafts.get(name, "")), written)
 
     def _say(self, targets: dict[str, str], **said: Any) -> None:
         if not targets:
@@ -219,44 +259,8 @@ class InboxScreen(ReefScreen):
         several = bool(self._marked)
         self._marked.clear()
         self._whole = False
-        self._show_turns()
+        self.show_turns()
         if several:
             self._show_detail()
-        else:
+        elif self.query_one("#turns").display:
             self.query_one("#turns", RowList).action_move(1)
-
-    # -- sending
-
-    def _tick(self) -> None:
-        if self.outbox:
-            if due := self.outbox.take_due():
-                self._send(due)
-            self._show_turns()
-
-    @work(group="send", exit_on_error=False)
-    async def _send(self, due: list[Held]) -> None:
-        for held in due:
-            self.turns.close(held)
-        for held in due:
-            try:
-                out = await self.outbox.send(self.reef.client, held)
-            except ReefError as error:
-                out = False
-                self.complain(error)
-            if not out:
-                self.turns.reopen(held)
-        self.settle()
-
-    async def on_unmount(self) -> None:
-        """Leaving sends what is held, and what was on its way; what does not get out is left to the app."""
-        due = {held.report_id: held for held in self.outbox.take_due(everything=True)}
-
-        async def send(held: Held) -> None:
-            with suppress(ReefError):
-                if await self.outbox.send(self.reef.client, held):
-                    del due[held.report_id]
-
-        with suppress(TimeoutError):
-            async with asyncio.timeout(LEAVE_S):
-                await asyncio.gather(*map(send, due.values()))
-        self.reef.unsent += due.values()

@@ -67,8 +67,8 @@ class LogScreen(ReefScreen):
         self._tell()
         self._again()
 
-    def complain(self, error: ReefError) -> None:
-        super().complain(error)
+    def complain(self, error: ReefError, *, asked: bool = True) -> None:
+        super().complain(error, asked=asked)
         self._again()
 
     def _again(self) -> None:

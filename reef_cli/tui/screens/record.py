@@ -8,8 +8,10 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static, TextArea
 
+from reef_cli.render.reports import feedback_text
 from reef_cli.tui.actions import bindings
-from reef_cli.tui.conversation import answered, asked
+from reef_cli.tui.conversation import Part, answered, asked
+from reef_cli.tui.inbox_words import report_detail
 from reef_cli.tui.record_words import facts, raw_text, story
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import plain, safe
@@ -38,6 +40,7 @@ class RecordScreen(ReefScreen):
         self._view = view
         self._record: dict[str, Any] = {}
         self._raw: dict[str, str] = {}
+        self._report: dict[str, Any] = {}
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="views")
@@ -58,6 +61,10 @@ class RecordScreen(ReefScreen):
         if self._view in _BODIES and not self._raw and record["request_type"] == "inference":
             whole = await client.record(record["agent_record_id"], record["scenario"], raw=True)
             self._raw = {name: raw_text(body) for name, body in whole["raw"].items()}
+        if record["request_type"] == "report":
+            name = record["agent_record_id"]
+            found = await client.reports(record["scenario"], agent_record_id=name)
+            self._report = found["reports"][0]
         return record
 
     def show(self, data: dict[str, Any]) -> None:
@@ -67,12 +74,14 @@ class RecordScreen(ReefScreen):
         payload = data["payload"]
         if data["request_type"] == "inference":
             if first:
-                self.query_one(Transcript).show([*asked(payload), *answered(payload)], end=True)
+                self.query_one(Transcript).show([*asked(payload), *answered(payload)])
             self.query_one("#story Static", Static).update(plain(story(data)))
             told = self._raw.get(_BODIES.get(self._view, ""), "")
         else:
             told = json.dumps(payload, indent=2, ensure_ascii=False)
-            self._view = "response" if self._view == "conversation" else self._view
+            said = report_detail(self._report) if self._report else feedback_text(payload)
+            self.query_one(Transcript).show([Part(data["request_type"], "text", said)])
+            self.query_one("#story Static", Static).update(plain(said))
         area = self.query_one(TextArea)
         if (shown := safe(told)) != area.text:
             area.load_text(shown)
@@ -86,7 +95,9 @@ class RecordScreen(ReefScreen):
         self.query_one("#facts").display = view not in _BODIES
         names = (f"[{name}]" if name == view else f" {name} " for name in VIEWS)
         self.query_one("#views", Static).update(plain("".join(names)))
-        (area if area.display else tale if tale.display else body).focus()
+        shown = area if area.display else tale if tale.display else body
+        shown.focus()
+        shown.scroll_home(animate=False, immediate=True)
         self.reload()
 
     def action_next_view(self) -> None:

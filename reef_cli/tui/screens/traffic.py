@@ -1,6 +1,8 @@
 """Traffic: the records as they come, and as far back as one scrolls."""
 
+import asyncio
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, ClassVar
 
 from textual import work
@@ -9,7 +11,8 @@ from textual.widgets import Input, Static
 
 from reef.errors import ReefError
 from reef_cli.tui.actions import bindings
-from reef_cli.tui.record_words import matcher, record_row, texts_of
+from reef_cli.tui.contents import NEW, Contents
+from reef_cli.tui.record_words import free_words, matcher, record_row, texts_of
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.tail import PAGE, Tail
@@ -18,6 +21,7 @@ from reef_cli.tui.widgets.row_list import Column, Row, RowList
 
 NEAR_END = 50
 SEARCHED = 20_000
+TYPING_S = 0.3
 
 
 class TrafficScreen(ReefScreen):
@@ -36,13 +40,15 @@ class TrafficScreen(ReefScreen):
         self._everywhere = False
         self._filter = ""
         self._tail = Tail()
+        self._contents = Contents()
+        self._searching = False
         self._rows: dict[str, tuple[Row, dict[str, str]]] = {}
         """Rows and what a filter looks at, made once a record."""
         self._asking_older: Tail | None = None
 
     def body(self) -> Iterable[Widget]:
         yield Static(id="head")
-        yield Input(placeholder="text, kind:turn, status:failed, model:..., session:...")
+        yield Input(placeholder="any text said in it, kind:turn, status:failed, model:..., session:...")
         yield RowList(
             Column("TIME", 8),
             Column("KIND", 8),
@@ -65,15 +71,22 @@ class TrafficScreen(ReefScreen):
     async def fetch(self) -> Any:
         wanted = None if self._everywhere else self.reef.scenario or None
         if self._tail.scenario != wanted:
-            self._tail, self._rows = Tail(wanted), {}
+            self._tail, self._rows, self._contents = Tail(wanted), {}, Contents(wanted)
+            self._search()
         await self._tail.load_newest(self.reef.client)
+        for word in free_words(self._filter):
+            await self._contents.look(self.reef.client, word, most=NEW)
 
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
         known = [self._known(record) for record in self._tail.listed]
         if len(self._rows) > len(known) + PAGE:
             self._rows = {receipt: self._rows[receipt] for receipt in self._tail.receipts()}
-        rows = [row for row, texts in known if not self._filter or matches(texts)]
+        rows = [
+            row
+            for row, texts in known
+            if not self._filter or matches(texts, partial(self._contents.hold, row.key))
+        ]
         shown = self.query_one(RowList)
         was, scrolled = shown.cursor, shown.scroll_offset.y
         shown.show(rows)
@@ -96,6 +109,7 @@ class TrafficScreen(ReefScreen):
         told = f"{known} of {of} (a: {'one' if self._everywhere else 'all'})"
         if self._filter:
             told = f"{count} match `{self._filter}` in {told}"
+            told += ", still searching ..." if self._searching else ""
         self.query_one("#head", Static).update(plain(told))
 
     # -- older ones
@@ -121,7 +135,7 @@ class TrafficScreen(ReefScreen):
         try:
             await tail.load_older(self.reef.client)
         except ReefError as error:
-            self.complain(error)
+            self.complain(error, asked=False)
             return
         finally:
             self._asking_older = None
@@ -132,6 +146,7 @@ class TrafficScreen(ReefScreen):
 
     def action_everywhere(self) -> None:
         self._everywhere = not self._everywhere
+        self.query_one(RowList).retitle(3, "SCENARIO MODEL" if self._everywhere else "MODEL")
         self.reload()
 
     def action_search(self) -> None:
@@ -145,6 +160,21 @@ class TrafficScreen(ReefScreen):
 
     def on_input_changed(self, changed: Input.Changed) -> None:
         self._filter = changed.value.strip()
+        self._search()
+        self.show(None)
+
+    @work(exclusive=True, group="search", exit_on_error=False)
+    async def _search(self) -> None:
+        """Look for the filter's words in what was said, once no more of them is typed."""
+        self._searching = bool(free_words(self._filter))
+        await asyncio.sleep(TYPING_S)
+        contents = self._contents
+        try:
+            for word in free_words(self._filter):
+                await contents.look(self.reef.client, word)
+        except ReefError as error:
+            self.complain(error, asked=False)
+        self._searching = False
         self.show(None)
 
     def on_input_submitted(self) -> None:

@@ -11,14 +11,15 @@ from textual.widgets import Input, Label, TextArea
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`text` may be empty beside a score; `score` is None where none was given."""
+    """`text` may be empty beside a score; `score` is None where none was given. A `draft` is not sent."""
 
     text: str
-    score: float | None
+    score: float | None = None
+    draft: bool = False
 
 
 class WriteScreen(ModalScreen[Written | None]):
-    """Ends with what was written, or None."""
+    """Ends with what was written, or None. Begins with a `draft` where there is one."""
 
     DEFAULT_CSS = """
     WriteScreen { align: center middle; }
@@ -31,22 +32,27 @@ class WriteScreen(ModalScreen[Written | None]):
     """
     BINDINGS = [
         Binding("ctrl+s", "save", "Send", priority=True),
-        Binding("escape", "dismiss", "Leave", priority=True),
+        Binding("escape", "leave", "Leave", priority=True),
     ]
 
-    def __init__(self, title: str) -> None:
+    def __init__(self, title: str, draft: str = "") -> None:
         super().__init__()
         self._title = title
+        self._draft = draft
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = self._title
-            yield TextArea(tab_behavior="focus")
+            yield TextArea(self._draft, tab_behavior="focus")
             yield Input(placeholder="a score beside it, 0 bad to 1 good, may stay empty", type="number")
-            yield Label("ctrl+s sends it, tab goes to the score, escape leaves")
+            yield Label("ctrl+s sends it, tab goes to the score, escape keeps it as a draft")
 
     def on_input_submitted(self) -> None:
         self.action_save()
+
+    def action_leave(self) -> None:
+        text = self.query_one(TextArea).text
+        self.dismiss(Written(text, draft=True) if text.strip() or self._draft else None)
 
     def action_save(self) -> None:
         text = self.query_one(TextArea).text.strip()
@@ -55,5 +61,9 @@ class WriteScreen(ModalScreen[Written | None]):
             score = float(said) if said else None
         except ValueError:
             self.notify("a score is a number, for example 0 or 0.5", severity="error", markup=False)
+            return
+        if score is not None and not 0 <= score <= 1:
+            told = "a score is 0 (bad) to 1 (good), for example 0.7"
+            self.notify(told, severity="error", markup=False)
             return
         self.dismiss(Written(text, score) if text or score is not None else None)

@@ -1,7 +1,7 @@
 """A table that stays quick with tens of thousands of rows: only the lines on the screen are ever drawn."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from textwrap import wrap
 
 from rich.segment import Segment
@@ -21,10 +21,11 @@ NO_DAEMON = "no daemon answers: start one with `reef up`; this screen finds it b
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """`width` in cells; 0 shares what is left."""
+    """`width` in cells; with 0 it gets its `share` of what is left."""
 
     title: str
     width: int = 0
+    share: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +110,17 @@ class RowList(ScrollView, can_focus=True):
         if self.key != key and self.key is not None:
             self.post_message(self.Highlighted(self, self.key))
 
+    def retitle(self, at: int, title: str) -> None:
+        """Give the column `at` another title."""
+        columns = [*self._columns]
+        columns[at] = replace(columns[at], title=title)
+        self._columns = tuple(columns)
+        self.refresh()
+
+    def go_to(self, key: str) -> None:
+        """Put the cursor on this row, where it is listed."""
+        self.cursor = next((at for at, row in enumerate(self.rows) if row.key == key), self.cursor)
+
     def watch_cursor(self, cursor: int) -> None:
         self.scroll_to_region(Region(0, cursor, 1, 2), animate=False)
         self.refresh()
@@ -168,7 +180,6 @@ class RowList(ScrollView, can_focus=True):
     def _widths(self, width: int) -> list[int]:
         """Cells for each column: fixed ones as they are, the rest shared."""
         fixed = sum(column.width for column in self._columns)
-        flexible = sum(not column.width for column in self._columns)
+        shares = sum(column.share for column in self._columns if not column.width)
         left = max(width - 1 - fixed - (len(self._columns) - 1), 0)
-        share = left // flexible if flexible else 0
-        return [column.width or share for column in self._columns]
+        return [column.width or left * column.share // shares for column in self._columns]

@@ -28,15 +28,14 @@ class Transcript(VerticalScroll):
     def compose(self) -> ComposeResult:
         yield Static()
 
-    def show(self, parts: Sequence[Part], head: Iterable[str] = (), *, end: bool = False) -> None:
-        """`end` scrolls to where the conversation ends, else to its head. The same again moves nothing."""
+    def show(self, parts: Sequence[Part], head: Iterable[str] = ()) -> None:
+        """Show it from its head. The same again moves nothing."""
         text = rendered(parts, head)
         if text == self._shown:
             return
         self._shown = text
         self.query_one(Static).update(text)
-        move = self.scroll_end if end else self.scroll_home
-        self.call_after_refresh(move, animate=False, immediate=True)
+        self.call_after_refresh(self.scroll_home, animate=False, immediate=True)
 
 
 def rendered(parts: Sequence[Part], head: Iterable[str] = ()) -> Text:
