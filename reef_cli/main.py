@@ -15,7 +15,7 @@ from reef.errors import ConfigError, DaemonUnreachable, ReefError, Unauthorized
 from reef.home import find_home, stale_url
 from reef_cli.exits import Exit, UsageError, exit_for
 from reef_cli.lazy import LazyGroup
-from reef_cli.output import out, say
+from reef_cli.output import out, say, spell_out
 
 app = typer.Typer(
     cls=LazyGroup,
@@ -52,7 +52,9 @@ def root(
 def main(words: Sequence[str] | None = None) -> None:
     """The `reef` command. Always ends by SystemExit."""
     command = typer.main.get_command(app)
+    spell_out()
     try:
+        _check_words(sys.argv[1:] if words is None else words)
         code = command.main(
             args=None if words is None else list(words), prog_name="reef", standalone_mode=False
         )
@@ -69,6 +71,18 @@ def main(words: Sequence[str] | None = None) -> None:
         say(f"error: a bug in Reef: {type(error).__name__}: {error}")
         say(f"hint: please report it with {_write_trace()}")
         sys.exit(Exit.BUG)
+
+
+def _check_words(words: Sequence[str]) -> None:
+    """Raises `UsageError` for a word whose bytes are no text in this locale."""
+    for word in words:
+        try:
+            word.encode()
+        except UnicodeEncodeError:
+            shown = word.encode("utf-8", "backslashreplace").decode()
+            raise UsageError(
+                f"`{shown}` is not valid text", hint="give it in UTF-8, in a locale that speaks it"
+            ) from None
 
 
 def _told(error: Any) -> UsageError:

@@ -1,13 +1,16 @@
 """What a command prints: data on stdout, talk on stderr. A reader that closes its end is no error."""
 
+import io
 import json
 import os
 import re
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import typer
+
+from reef.errors import ReefError
 
 T = TypeVar("T")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -16,7 +19,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def emit(data: T, render: Callable[[T], str], *, as_json: bool) -> None:
     """Print `data` as JSON, or as `render` tells it to a person."""
     if as_json:
-        _write(json.dumps(data, indent=2, ensure_ascii=False))
+        _write(json.dumps(data, indent=2, ensure_ascii=not _takes_unicode()))
     else:
         out(render(data))
 
@@ -32,21 +35,40 @@ def out(text: str) -> None:
     _write(printable(text))
 
 
+def spell_out() -> None:
+    """From now on, characters that stdout's encoding lacks are spelt out (`\\xe9`) instead of failing."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _takes_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
 def _write(text: str) -> None:
+    """Raises `ReefError` where stdout is closed or full."""
     if not text:
         return
+    stdout: TextIO | None = sys.stdout  # None where the shell closed it
+    if stdout is None:
+        raise ReefError("cannot print: standard output is closed", hint="do not close it (`>&-`)")
     try:
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
-        sys.stdout.flush()
-    except BrokenPipeError:
+        stdout.write(text if text.endswith("\n") else text + "\n")
+        stdout.flush()
+    except OSError as error:
         # Python flushes stdout once more when it ends; give it a place where that cannot fail.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(0) from None
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            raise typer.Exit(0) from None
+        raise ReefError(
+            f"cannot print to standard output\n{error.strerror}", hint="send it to a place that has room"
+        ) from error
 
 
 def say(text: str) -> None:
     """Talk to the person at the terminal."""
-    print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 - this is the one place that talks
+    if sys.stderr is not None:  # None where the shell closed it; `print` would take stdout then
+        print(printable(text), file=sys.stderr, flush=True)  # noqa: T201 - this is the one place that talks
 
 
 def hint(answer: dict[str, Any]) -> None:

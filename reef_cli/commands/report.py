@@ -130,9 +130,9 @@ def _is_list(text: str) -> bool:
 def _file_or_text(value: str) -> str:
     if not value.startswith("@"):
         return value
-    if value == "@-":
-        return sys.stdin.read()
     try:
+        if value == "@-":
+            return sys.stdin.read()
         return expanded(Path(value[1:])).read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(

@@ -38,10 +38,16 @@ def status(as_json: JsonFlag = False) -> None:
 def _brief(data: dict[str, Any], url: str) -> dict[str, Any]:
     return {
         "running": True,
+        "version": data["version"],
+        "started_at": data.get("started_at"),
+        "config_changed": bool(data.get("config_changed")),
+        "error": data.get("error"),
         "url": url,
         "pid": data["pid"],
         "home": data["home"],
         "token_file": f"{data['home']}/token",
         "runtime": data.get("serving"),
+        "budget": data.get("budget"),
+        "storage": data.get("storage"),
         "scenarios": data.get("scenarios"),
     }

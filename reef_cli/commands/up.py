@@ -1,6 +1,7 @@
 """`reef up`: start the daemon in the background."""
 
 import re
+import shlex
 from typing import Any
 
 import typer
@@ -82,7 +83,9 @@ def _already_up(words: list[str], *, changed: bool) -> None:
         say(wrong)
         raise typer.Exit(code)
     what = "what you asked for" if words else "the changed configuration"
-    say(f"reef is already up; {what} takes effect after `reef down && reef up`")
+    again = shlex.join(["reef", "up", *words])
+    say(f"reef is already up; {what} takes effect after `reef down`, then `{again}`")
+    say("flags are not kept: give those it was started with again")
 
 
 def _complain(serving: dict[str, Any]) -> None:

@@ -52,7 +52,11 @@ def test_status_json_without_a_daemon(reef: RunReef, nowhere: Path) -> None:
 def test_status_json(online: RunReef, fake: FakeDaemon) -> None:
     data = json.loads(online("status", "--json").out)
     assert (data["running"], data["url"], data["token_file"]) == (True, fake.url, "HOME/token")
-    assert set(data) == {"running", "url", "pid", "home", "token_file", "runtime", "scenarios"}
+    assert set(data) == {
+        *("running", "version", "started_at", "config_changed", "error", "url", "pid", "home"),
+        *("token_file", "runtime", "budget", "storage", "scenarios"),
+    }
+    assert (data["version"], data["storage"]["records"], data["error"]) == ("0.1.0", 421, None)
 
 
 def test_version_is_the_packages(reef: RunReef) -> None:

@@ -1,6 +1,10 @@
 """What people type, and what the wire brings: checked before it is sent, harmless when it is printed."""
 
 import json
+import os
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -240,3 +244,36 @@ def test_a_reef_url_that_is_none(reef: RunReef, monkeypatch: pytest.MonkeyPatch,
     ran = reef("log")
     assert (ran.code, ran.err.startswith(f"error: `{url}` is no http address")) == (1, True)
     assert ran.err.endswith("hint: check REEF_URL\n")
+
+
+@pytest.mark.parametrize("words", [("explain", "\udcff"), ("train", "bad\udcff"), ("log", "-s", "\udcff")])
+def test_words_that_are_no_text(online: RunReef, fake: FakeDaemon, words: tuple[str, ...]) -> None:
+    ran = online(*words)
+    assert (ran.code, ran.err.splitlines()[0]) == (2, f"error: `{words[-1][:-1]}\\udcff` is not valid text")
+    assert fake.asked == []
+
+
+def in_a_shell(fake: FakeDaemon, line: str, **environ: str) -> subprocess.CompletedProcess[bytes]:
+    """Run `line`, in which `reef` is the command, with the fake daemon answering."""
+    reef = shlex.join([sys.executable, "-c", "from reef_cli.main import main; main()"])
+    script = f'reef() {{ {reef} "$@"; }}; {line}'
+    known = {**os.environ, "REEF_URL": fake.url, "REEF_TOKEN": TOKEN, **environ}
+    return subprocess.run(["sh", "-c", script], env=known, capture_output=True, check=False, timeout=60)
+
+
+def test_an_output_that_knows_only_ascii(fake: FakeDaemon, nowhere: Path) -> None:
+    fake.routes[f"GET /reef/records/{RECEIPT}"] = {**RECORD, "model": "modèle"}
+    ran = in_a_shell(fake, f"reef explain {RECEIPT}", PYTHONIOENCODING="ascii")
+    assert (ran.returncode, b"mod\\xe8le" in ran.stdout) == (0, True)
+    ran = in_a_shell(fake, f"reef explain {RECEIPT} --json", PYTHONIOENCODING="ascii")
+    assert json.loads(ran.stdout)["model"] == "modèle"
+
+
+@pytest.mark.parametrize(("where", "why"), [(">/dev/full", b"No space left"), (">&-", b"is closed")])
+def test_an_output_that_takes_nothing(fake: FakeDaemon, nowhere: Path, where: str, why: bytes) -> None:
+    ran = in_a_shell(fake, f"reef status {where}")
+    assert (ran.returncode, ran.stderr.startswith(b"error: cannot print"), why in ran.stderr) == (
+        1,
+        True,
+        True,
+    )

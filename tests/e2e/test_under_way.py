@@ -38,7 +38,8 @@ def test_a_configuration_that_changed_while_it_runs(here: Terminal, stub: StubPr
     here.up("--upstream", stub.url)
     assert here.reef("up").err.startswith("reef is already up\n")
     told = here.reef("up", "--reef.max_body_mb", "1").err
-    assert "reef is already up; what you asked for takes effect after `reef down && reef up`\n" in told
+    what = "what you asked for takes effect after `reef down`, then `reef up --reef.max_body_mb 1`"
+    assert f"reef is already up; {what}\n" in told
     (here.folder / "reef.toml").write_text("[reef]\nport = 0\n")
     assert "the changed configuration takes effect after" in here.reef("up").err
     (here.folder / "reef.toml").write_text("[reef]\nprot = 0\n")
