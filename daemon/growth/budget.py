@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Insert, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Insert, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 
 from daemon.growth.estimate import CallSize
@@ -82,9 +82,9 @@ def allow(connection: Connection, scenario: str, step: int, usd: float) -> None:
 def give_back(connection: Connection, idle: Sequence[str]) -> None:
     """Keep nothing more for the open steps of scenarios that nobody grows; when somebody does, they are
     asked about their money again."""
-    give = update(steps).where(steps.c.scenario == bindparam("of"), steps.c.state.in_(OPEN_STATES))
-    if idle:
-        connection.execute(give.values(allowed_usd=None), [{"of": name} for name in idle])
+    for name in idle:
+        theirs = update(steps).where(steps.c.scenario == name, steps.c.state.in_(OPEN_STATES))
+        connection.execute(theirs.values(allowed_usd=None))
 
 
 def hold(connection: Connection, lease: Lease, step: int, call: Hold, *, limit: float) -> bool:

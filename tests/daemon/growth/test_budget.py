@@ -53,7 +53,7 @@ def test_what_nobody_grows_keeps_no_money(home: House) -> None:
     assert reserve(home, "a", 0.7)
     spend(home, "a", 0.2)
     assert reserve(home, "b", 0.1)
-    home.write(lambda connection: budget.give_back(connection, ["a"]))
+    home.write(lambda connection: budget.give_back(connection, ["a", "nobody"]))
     assert free(home) == 0.7
     cost = home.store.read_now(lambda connection: budget.cost_of(connection, "a", 1))
     assert cost["money"] == 0.2, "its price was known"
