@@ -1,5 +1,6 @@
 """What was said in records, as the daemon finds it: a list of records holds no bodies."""
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ class Contents:
     def hold(self, receipt: str, word: str) -> bool:
         return receipt in self._found.get(word, ())
 
-    async def look(self, client: "AsyncClient", word: str, most: int = SEARCHED) -> None:
-        """Look for a word in the newest `most` records. Raises `ReefError`."""
+    async def look(self, client: "AsyncClient", word: str, most: int = SEARCHED) -> AsyncIterator[None]:
+        """Look for a word in the newest `most` records, page by page. Raises `ReefError`."""
         found = self._found.setdefault(word, set())
         after: str | None = None
         limit = min(AT_ONCE, most)
@@ -32,6 +33,7 @@ class Contents:
                 self._scenario, limit=limit, order="desc", payload=False, text=word, after=after
             )
             found |= {record["agent_record_id"] for record in answer["records"]}
+            yield
             before, after = after, answer.get("next_after")
             if after in (None, before):
                 return

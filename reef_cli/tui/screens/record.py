@@ -64,7 +64,8 @@ class RecordScreen(ReefScreen):
         if record["request_type"] == "report":
             name = record["agent_record_id"]
             found = await client.reports(record["scenario"], agent_record_id=name)
-            self._report = found["reports"][0]
+            reports = (report for report in found["reports"] if report["agent_record_id"] == name)
+            self._report = next(reports, {})  # a recording may not hold it
         return record
 
     def show(self, data: dict[str, Any]) -> None:

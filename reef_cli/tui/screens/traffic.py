@@ -75,7 +75,8 @@ class TrafficScreen(ReefScreen):
             self._search()
         await self._tail.load_newest(self.reef.client)
         for word in free_words(self._filter):
-            await self._contents.look(self.reef.client, word, most=NEW)
+            async for _ in self._contents.look(self.reef.client, word, most=NEW):
+                pass
 
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
@@ -171,7 +172,8 @@ class TrafficScreen(ReefScreen):
         contents = self._contents
         try:
             for word in free_words(self._filter):
-                await contents.look(self.reef.client, word)
+                async for _ in contents.look(self.reef.client, word):
+                    self.show(None)
         except ReefError as error:
             self.complain(error, asked=False)
         self._searching = False
