@@ -36,6 +36,7 @@ def test_a_score_is_a_finite_number(online: RunReef, fake: FakeDaemon, score: st
         (["--feedback", "[]"], "--feedback is a JSON list"),
         (["--feedback", "{}"], "--feedback says nothing"),
         ([], "a report needs something to say"),
+        (["--correction", "a", "--feedback", '{"correction": "b"}'], "two corrections were given"),
     ],
 )
 def test_a_report_says_something(online: RunReef, fake: FakeDaemon, words: list[str], says: str) -> None:

@@ -53,6 +53,20 @@ def test_each_share_is_told_once_a_day_and_a_hard_budget_refuses() -> None:
     assert (row["spent"], row["until"], row["unpriced"]) == (True, "2026-02-01T00:00:00.000Z", 0)
 
 
+def test_a_sum_that_rounding_left_just_below_has_reached_its_bound() -> None:
+    day = Day(BudgetSection(usd_per_day=1.0, hard=True, warn_at=(0.8,)))
+    for _ in range(8):
+        day.use(0.1)
+    assert day.used() == [0.7999999999999999]
+    assert day.told == [("s", 0.8)]
+    day.use(0.1)
+    day.use(0.1)
+    assert day.used() == [0.9999999999999999]
+    assert day.budgets.state("s")[0]["spent"]
+    with pytest.raises(OverBudget):
+        day.budgets.admit("s")
+
+
 def test_midnight_begins_anew_and_late_records_count_for_their_own_day() -> None:
     day = Day(BudgetSection(tokens_per_day=20, hard=True))
     day.use(None, 30)
