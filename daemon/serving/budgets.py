@@ -13,7 +13,7 @@ from typing import Any
 
 from daemon.records.draft import Draft
 from daemon.records.used import COUNTED, Used
-from daemon.settings.model import BudgetSection
+from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.ids import now, rfc3339
 
@@ -156,6 +156,14 @@ class Budgets:
             hint=f"raise {limit.unit}_per_day of its [[budget]], or wait until 00:00 UTC",
             retry_after_s=math.ceil((_end(clock) - clock).total_seconds()),
         )
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What is wrong with the budgets of a configuration, a sentence each."""
+    priced = settings.price or any(upstream.price for upstream in settings.upstream)
+    if priced or all(row.usd_per_day is None for row in settings.budget):
+        return []
+    return ["a [[budget]] in US dollars bounds nothing: no price is configured (add a [[price]])"]
 
 
 def _reaches(amount: float, bound: float) -> bool:

@@ -53,8 +53,8 @@ def test_status_json(online: RunReef, fake: FakeDaemon) -> None:
     data = json.loads(online("status", "--json").out)
     assert (data["running"], data["url"], data["token_file"]) == (True, fake.url, "HOME/token")
     assert set(data) == {
-        *("running", "version", "started_at", "config_changed", "error", "url", "pid", "home"),
-        *("token_file", "runtime", "budget", "storage", "scenarios"),
+        *("running", "version", "started_at", "config_changed", "warnings", "error", "url"),
+        *("pid", "home", "token_file", "runtime", "budget", "storage", "scenarios"),
     }
     assert (data["version"], data["storage"]["records"], data["error"]) == ("0.1.0", 421, None)
 

@@ -7,8 +7,8 @@ import pytest
 
 from daemon.records.draft import Draft
 from daemon.records.used import Used
-from daemon.serving.budgets import Budgets
-from daemon.settings.model import BudgetSection
+from daemon.serving.budgets import Budgets, warnings
+from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.feedback import Usage
 
@@ -120,3 +120,16 @@ def test_what_was_used_before_a_restart_counts_and_is_not_told_again() -> None:
     assert day.told == [("s", 1.0)]
     with pytest.raises(OverBudget):
         day.budgets.admit("s")
+
+
+@pytest.mark.parametrize(
+    ("more", "warned"),
+    [
+        ({"budget": [{"usd_per_day": 1}]}, True),
+        ({"budget": [{"tokens_per_day": 1}]}, False),
+        ({"budget": [{"usd_per_day": 1}], "price": [{"model": "m", "input": 1, "output": 1}]}, False),
+        ({}, False),
+    ],
+)
+def test_money_without_any_price_is_warned_of(more: dict[str, Any], warned: bool) -> None:
+    assert bool(warnings(Settings.model_validate(more))) is warned
