@@ -272,3 +272,9 @@ def test_a_closed_pipe_is_no_error(fake: FakeDaemon, nowhere: Path) -> None:
     )
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_demo_first_looks_whether_it_can_write(reef: RunReef, nowhere: Path) -> None:
+    (nowhere / "demo.json").mkdir()
+    ran = reef("demo")
+    assert (ran.code, ran.err.splitlines()[0]) == (1, f"error: cannot write {nowhere / 'demo.json'}")
