@@ -47,7 +47,7 @@ class Outcome:
 
 
 def result_file(folder: Path) -> Path:
-    """Where the outcome will be written. Raises `ReefError` where that cannot be, before minutes are spent."""
+    """Where the outcome will go. Raises `ReefError` where it cannot, before minutes are spent on it."""
     file = folder / RESULT_FILE
     if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
         raise _unwritable(file, "it is a folder" if file.is_dir() else "no permission")

@@ -126,6 +126,29 @@ def test_all_steps_are_asked_for(online: RunReef, fake: FakeDaemon) -> None:
     assert online("steps", "-n", "3").err == ""
 
 
+def test_records_say_that_there_are_more(online: RunReef, fake: FakeDaemon) -> None:
+    rows = [{**RECORD, "agent_record_id": f"r{n}", "sequence": 99 - n} for n in range(30)]
+    fake.routes["GET /reef/records"] = lambda asked: {
+        "records": rows[: int(asked.query["limit"])],
+        "next_after_sequence": None,
+        "next_after": "r20",
+    }
+    ran = online("records", "--json")
+    assert ran.err == "only the latest 20 records; more with -n\n"
+    assert len(json.loads(ran.out)["records"]) == 20
+    assert json.loads(ran.out)["next_after"] == "r19"
+    assert online("records", "-n", "20").err == ""
+    ran = online("records", "-n", "5000")
+    assert (ran.code, len(ran.out.splitlines())) == (0, 31)
+    assert fake.last("GET /reef/records").query["limit"] == "1000"
+
+
+def test_explain_says_what_it_cost() -> None:
+    usage = {"input_tokens": 12, "output_tokens": 3, "cost": 0.00021}
+    assert "cost      $0.000210" in reports.explain({**RECORD, "usage": usage})
+    assert "cost" not in reports.explain(RECORD)
+
+
 def many(count: int) -> list[dict[str, Any]]:
     waiting, *others = RELEASES
     more = [{**waiting, "step": 9 + n, "candidate_id": f"{n:040x}"} for n in range(count)]
