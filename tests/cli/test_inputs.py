@@ -126,6 +126,13 @@ def test_all_steps_are_asked_for(online: RunReef, fake: FakeDaemon) -> None:
     assert online("steps", "-n", "3").err == ""
 
 
+def test_a_pipe_loses_nothing(online: RunReef, fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["GET /reef/steps"] = {"steps": [{**STEP, "decision": "because " * 30 + "so."}]}
+    assert online("steps").out.endswith("...\n")
+    monkeypatch.delenv("COLUMNS")
+    assert online("steps").out.endswith("because so.\n")
+
+
 def test_records_say_that_there_are_more(online: RunReef, fake: FakeDaemon) -> None:
     rows = [{**RECORD, "agent_record_id": f"r{n}", "sequence": 99 - n} for n in range(30)]
     fake.routes["GET /reef/records"] = lambda asked: {
