@@ -166,7 +166,8 @@ def listen(host: str, port: int) -> Iterator[socket.socket]:
         except OSError as error:
             raise ReefError(
                 f"cannot listen on {host}:{port}\n{error.strerror}",
-                hint="another program has this port: choose one with --port, or --port 0 for a free one",
+                hint="where another Reef has this port, `reef down` in the folder where it was started; "
+                "else choose one with --port, or --port 0 for a free one",
             ) from error
         yield door
     finally:

@@ -17,6 +17,7 @@ from daemon.growth.rooms import Progress
 from daemon.http.rooms import Rooms, rooms
 from daemon.records.batches import counts, newest_record, ready_instructions, ready_reports
 from daemon.releases import catalog
+from daemon.serving.budgets import warnings
 from daemon.serving.scenarios import Scenario
 from daemon.settings.home import Home
 from daemon.settings.load import find_config
@@ -47,6 +48,7 @@ async def status(request: Request) -> JSONResponse:
             "url": here.url,
             "started_at": here.started_at,
             "config_changed": config_changed(here),
+            "warnings": warnings(here.settings),
             "error": {"message": problem, "hint": remedy, "at": None} if problem else None,
             "serving": {
                 "why": here.why,

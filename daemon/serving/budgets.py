@@ -13,11 +13,13 @@ from typing import Any
 
 from daemon.records.draft import Draft
 from daemon.records.used import COUNTED, Used
-from daemon.settings.model import BudgetSection
+from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.ids import now, rfc3339
 
 Crossed = Callable[[str, dict[str, Any]], None]
+TOLERANCE = 1e-9
+"""Relative: a sum of many small costs may come out this much below what they add up to."""
 
 
 @dataclass(slots=True)
@@ -35,8 +37,8 @@ class Limit:
 
     def crossed(self, used: Used) -> float | None:
         """The share that was reached since this was last asked, if one was."""
-        share = self.used(used) / self.amount
-        reached = max((each for each in self.shares if each <= share), default=0.0)
+        spent = self.used(used)
+        reached = max((each for each in self.shares if _reaches(spent, each * self.amount)), default=0.0)
         if reached <= self.told:
             return None
         self.told = reached
@@ -50,7 +52,7 @@ class Limit:
             "used": spent,
             "limit": self.amount,
             "hard": self.hard,
-            "spent": spent >= self.amount,
+            "spent": _reaches(spent, self.amount),
         }
 
 
@@ -99,7 +101,7 @@ class Budgets:
             return
         account = self._account(scenario)
         for limit in account.limits:
-            if limit.hard and limit.used(account.used) >= limit.amount:
+            if limit.hard and _reaches(limit.used(account.used), limit.amount):
                 raise self._over(scenario, limit, account.used)
 
     def count(self, draft: Draft) -> None:
@@ -154,6 +156,18 @@ class Budgets:
             hint=f"raise {limit.unit}_per_day of its [[budget]], or wait until 00:00 UTC",
             retry_after_s=math.ceil((_end(clock) - clock).total_seconds()),
         )
+
+
+def warnings(settings: Settings) -> list[str]:
+    """What is wrong with the budgets of a configuration, a sentence each."""
+    priced = settings.price or any(upstream.price for upstream in settings.upstream)
+    if priced or all(row.usd_per_day is None for row in settings.budget):
+        return []
+    return ["a [[budget]] in US dollars bounds nothing: no price is configured (add a [[price]])"]
+
+
+def _reaches(amount: float, bound: float) -> bool:
+    return amount >= bound * (1 - TOLERANCE)
 
 
 def _day(moment: datetime) -> str:

@@ -21,13 +21,14 @@ def demo(keep: Keep = False) -> None:
 
     Writes demo.json into this folder. Ends with exit code 5 when the gate said no.
     """
-    from reef_cli.demo.play import play
+    from reef_cli.demo.play import play, result_file
     from reef_cli.demo.stage import stage
 
     began = time.monotonic()
+    file = result_file(Path.cwd())
     with stage(keep=keep) as setting:
         outcome = play(setting, began)
-        file = outcome.write(Path.cwd())
+        outcome.write(file)
         say(f"\n{file.name} written after {outcome.seconds:.0f} s")
         if keep:
             out(f"\nThe daemon still runs. To look around:\n  export REEF_HOME={setting.home}")

@@ -11,7 +11,8 @@ app = command()
 
 @app.command()
 def down(as_json: JsonFlag = False) -> None:
-    """Stop the daemon: it finishes what is in flight, then ends."""
+    """Stop the daemon. Answers in flight have three seconds to finish; then they end with an error of their
+    dialect."""
     home = find_home()
     pid = lifecycle.stop(home)
     data = {"stopped": pid is not None, "pid": pid, "home": str(home)}

@@ -1,17 +1,51 @@
 """`reef records`: the traffic."""
 
+from typing import Annotated, Any
+
+import typer
+
 from reef.client import Client
-from reef_cli.options import JsonFlag, Limit, Scenario
-from reef_cli.output import emit
+from reef_cli.options import JsonFlag, Scenario
+from reef_cli.output import emit, say
 from reef_cli.render import reports as render
 from reef_cli.session import command
 
 app = command()
+SCREENFUL = 20
+MOST = 1000
+"""How many the daemon hands out at once."""
 
 
 @app.command()
-def records(scenario: Scenario = None, limit: Limit = 20, as_json: JsonFlag = False) -> None:
+def records(
+    scenario: Scenario = None,
+    limit: Annotated[
+        int | None,
+        typer.Option("-n", min=1, max=MOST, clamp=True, metavar="N", help="How many at most."),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
     """The latest exchanges, newest first, over all scenarios unless one is named."""
+    wanted = limit or SCREENFUL
     with Client() as client:
-        data = client.records(scenario, limit=limit, request_type="inference", order="desc", payload=False)
-    emit(data, render.records, as_json=as_json)
+        data = client.records(
+            scenario, limit=min(wanted + 1, MOST), request_type="inference", order="desc", payload=False
+        )
+    if limit is None and len(data["records"]) > wanted:
+        say(f"only the latest {wanted} records; more with -n")
+    emit(_first(data, wanted), render.records, as_json=as_json)
+
+
+def _first(data: dict[str, Any], wanted: int) -> dict[str, Any]:
+    """The first `wanted` records of an answer, whose cursors lead on from the last of them."""
+    rows = data["records"]
+    if len(rows) <= wanted:
+        return data
+    last = rows[wanted - 1]
+    numbered = data.get("next_after_sequence") is not None
+    return {
+        **data,
+        "records": rows[:wanted],
+        "next_after_sequence": last["sequence"] if numbered else None,
+        "next_after": last["agent_record_id"],
+    }

@@ -88,6 +88,10 @@ def read_feedback(feedback: str | None, correction: str | None) -> str | dict[st
         raise UsageError("--feedback says nothing", hint="say what was right or wrong, or leave it out")
     if correction is None:
         return given
+    if isinstance(given, dict) and given.get("correction", correction) != correction:
+        raise UsageError(
+            "two corrections were given", hint="leave out --correction, or the one in --feedback"
+        )
     return {
         **(given if isinstance(given, dict) else {"text": given} if given else {}),
         "correction": correction,

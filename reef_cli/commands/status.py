@@ -41,6 +41,7 @@ def _brief(data: dict[str, Any], url: str) -> dict[str, Any]:
         "version": data["version"],
         "started_at": data.get("started_at"),
         "config_changed": bool(data.get("config_changed")),
+        "warnings": data.get("warnings") or [],
         "error": data.get("error"),
         "url": url,
         "pid": data["pid"],

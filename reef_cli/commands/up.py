@@ -69,6 +69,8 @@ def up(
         _already_up(words, changed=bool(state.get("config_changed")))
     data: dict[str, Any] = {"url": url, "pid": pid, "home": str(home), "runtime": state.get("serving")}
     emit(data, render.up, as_json=as_json)
+    for line in state.get("warnings") or []:
+        say(f"warning: {line}")
     hint(state)
     _complain(data["runtime"])
 

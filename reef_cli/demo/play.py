@@ -1,6 +1,7 @@
 """The four steps of the loop, played on the demo's stage."""
 
 import json
+import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -31,8 +32,7 @@ class Outcome:
     gate: dict[str, Any]
     seconds: float
 
-    def write(self, folder: Path) -> Path:
-        file = folder / RESULT_FILE
+    def write(self, file: Path) -> None:
         told = {
             "published": self.published,
             "release_id": self.release_id,
@@ -43,10 +43,19 @@ class Outcome:
         try:
             file.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
         except OSError as error:
-            raise ReefError(
-                f"cannot write {file}\n{error.strerror}", hint="run it in a folder that you may write to"
-            ) from error
-        return file
+            raise _unwritable(file, error.strerror) from error
+
+
+def result_file(folder: Path) -> Path:
+    """Where the outcome will go. Raises `ReefError` where it cannot, before minutes are spent on it."""
+    file = folder / RESULT_FILE
+    if file.is_dir() or not os.access(file if file.exists() else folder, os.W_OK):
+        raise _unwritable(file, "it is a folder" if file.is_dir() else "no permission")
+    return file
+
+
+def _unwritable(file: Path, why: str | None) -> ReefError:
+    return ReefError(f"cannot write {file}\n{why}", hint="run it in a folder that you may write to")
 
 
 def play(stage: Stage, began: float) -> Outcome:

@@ -91,6 +91,7 @@ def explain(record: dict[str, Any]) -> str:
             ("model", record.get("model") or ""),
             ("release", short(record.get("release_id")) if record.get("release_id") else ""),
             ("tokens", tokens),
+            ("cost", f"${usage['cost']:.6f}" if usage.get("cost") is not None else ""),
             ("took", f"{timing['total_ms']:.0f} ms" if timing.get("total_ms") is not None else ""),
             ("error", error.get("message") or ""),
         ]

@@ -18,7 +18,7 @@ def status(data: dict[str, Any]) -> str:
             ("storage", _storage(storage)),
         ]
     )
-    parts = [head, about]
+    parts = [head, about, *(f"warning: {line}" for line in data.get("warnings") or [])]
     if error := data.get("error"):
         parts.append(
             f"last error ({when(error.get('at'))}): {error['message']}\nhint: {error.get('hint', '')}"
@@ -69,7 +69,8 @@ def budget_words(row: dict[str, Any]) -> str:
         said = f"${row['used']:.2f} of ${row['limit']:.2f} today"
     else:
         said = f"{row['used']:,} of {row['limit']:,} tokens today"
-    return said + (" (spent)" if row["spent"] else "")
+    said += " (spent)" if row["spent"] else ""
+    return said + (f" ({count(unpriced, 'record')} unpriced)" if (unpriced := row.get("unpriced")) else "")
 
 
 def _storage(storage: dict[str, Any]) -> str:

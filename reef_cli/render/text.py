@@ -1,14 +1,20 @@
 """Small pieces of text: tables, short ids, times, amounts."""
 
+import os
 import shutil
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 SHORT = 10
+UNBOUNDED = 1_000_000
+"""Columns of what is no terminal: a pipe or a file loses nothing."""
 
 
 def width() -> int:
-    """Columns of the terminal; 80 where there is none."""
+    """Columns of the terminal, or of `COLUMNS`; `UNBOUNDED` where stdout is neither."""
+    if not os.environ.get("COLUMNS") and not (sys.stdout is not None and sys.stdout.isatty()):
+        return UNBOUNDED
     return shutil.get_terminal_size((80, 24)).columns
 
 

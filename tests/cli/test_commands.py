@@ -53,8 +53,8 @@ def test_status_json(online: RunReef, fake: FakeDaemon) -> None:
     data = json.loads(online("status", "--json").out)
     assert (data["running"], data["url"], data["token_file"]) == (True, fake.url, "HOME/token")
     assert set(data) == {
-        *("running", "version", "started_at", "config_changed", "error", "url", "pid", "home"),
-        *("token_file", "runtime", "budget", "storage", "scenarios"),
+        *("running", "version", "started_at", "config_changed", "warnings", "error", "url"),
+        *("pid", "home", "token_file", "runtime", "budget", "storage", "scenarios"),
     }
     assert (data["version"], data["storage"]["records"], data["error"]) == ("0.1.0", 421, None)
 
@@ -272,3 +272,9 @@ def test_a_closed_pipe_is_no_error(fake: FakeDaemon, nowhere: Path) -> None:
     )
     os.close(writing)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_the_demo_first_looks_whether_it_can_write(reef: RunReef, nowhere: Path) -> None:
+    (nowhere / "demo.json").mkdir()
+    ran = reef("demo")
+    assert (ran.code, ran.err.splitlines()[0]) == (1, f"error: cannot write {nowhere / 'demo.json'}")

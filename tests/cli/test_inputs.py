@@ -36,6 +36,7 @@ def test_a_score_is_a_finite_number(online: RunReef, fake: FakeDaemon, score: st
         (["--feedback", "[]"], "--feedback is a JSON list"),
         (["--feedback", "{}"], "--feedback says nothing"),
         ([], "a report needs something to say"),
+        (["--correction", "a", "--feedback", '{"correction": "b"}'], "two corrections were given"),
     ],
 )
 def test_a_report_says_something(online: RunReef, fake: FakeDaemon, words: list[str], says: str) -> None:
@@ -123,6 +124,36 @@ def test_all_steps_are_asked_for(online: RunReef, fake: FakeDaemon) -> None:
     assert (len(json.loads(ran.out)), ran.err) == (10_000, "only the latest 10000 steps\n")
     assert online("steps").err == "only the latest 20 steps; more with -n\n"
     assert online("steps", "-n", "3").err == ""
+
+
+def test_a_pipe_loses_nothing(online: RunReef, fake: FakeDaemon, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake.routes["GET /reef/steps"] = {"steps": [{**STEP, "decision": "because " * 30 + "so."}]}
+    assert online("steps").out.endswith("...\n")
+    monkeypatch.delenv("COLUMNS")
+    assert online("steps").out.endswith("because so.\n")
+
+
+def test_records_say_that_there_are_more(online: RunReef, fake: FakeDaemon) -> None:
+    rows = [{**RECORD, "agent_record_id": f"r{n}", "sequence": 99 - n} for n in range(30)]
+    fake.routes["GET /reef/records"] = lambda asked: {
+        "records": rows[: int(asked.query["limit"])],
+        "next_after_sequence": None,
+        "next_after": "r20",
+    }
+    ran = online("records", "--json")
+    assert ran.err == "only the latest 20 records; more with -n\n"
+    assert len(json.loads(ran.out)["records"]) == 20
+    assert json.loads(ran.out)["next_after"] == "r19"
+    assert online("records", "-n", "20").err == ""
+    ran = online("records", "-n", "5000")
+    assert (ran.code, len(ran.out.splitlines())) == (0, 31)
+    assert fake.last("GET /reef/records").query["limit"] == "1000"
+
+
+def test_explain_says_what_it_cost() -> None:
+    usage = {"input_tokens": 12, "output_tokens": 3, "cost": 0.00021}
+    assert "cost      $0.000210" in reports.explain({**RECORD, "usage": usage})
+    assert "cost" not in reports.explain(RECORD)
 
 
 def many(count: int) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reef_cli.render.reports import REASONS, feedback_text, pair_sentence
-from reef_cli.render.status import status
+from reef_cli.render.status import budget_words, status
 from reef_cli.render.text import clip, count, fields, number, short, size, table
 from tests.cli.canned import STATUS
 
@@ -77,3 +77,11 @@ def test_a_status_with_trouble_in_it() -> None:
     assert "NOT WRITABLE" in text
     assert "last error (2026-01-31 12:00Z): disk full\nhint: free some" in text
     assert "no scenario yet" in text
+
+
+def test_status_says_what_a_budget_cannot_count() -> None:
+    budget = {"unit": "usd", "used": 0.0, "limit": 1.0, "spent": False, "unpriced": 3}
+    row = {**STATUS["scenarios"]["ready"], "budgets": [budget]}
+    told = status({**STATUS, "warnings": ["no price"], "scenarios": {"r": row}})
+    assert "warning: no price" in told
+    assert budget_words(budget) == "$0.00 of $1.00 today (3 records unpriced)"

@@ -207,6 +207,7 @@ def test_a_missing_model(here: Terminal, stub: StubProvider) -> None:
 def test_a_port_in_use(here: Terminal, stub: StubProvider) -> None:
     told = here.refused("up", "--port", str(stub.port), "--upstream", stub.url)
     assert f"cannot listen on 127.0.0.1:{stub.port}" in told
+    assert "`reef down` in the folder where it was started" in told
     assert "--port 0" in told
     nothing_runs(here)
 

@@ -42,9 +42,17 @@ def test_a_configuration_that_changed_while_it_runs(here: Terminal, stub: StubPr
     assert f"reef is already up; {what}\n" in told
     (here.folder / "reef.toml").write_text("[reef]\nport = 0\n")
     assert "the changed configuration takes effect after" in here.reef("up").err
+    assert "warning:" not in here.reef("status").out
     (here.folder / "reef.toml").write_text("[reef]\nprot = 0\n")
     assert "did you mean `port`?" in here.refused("up", code=2)
     assert "did you mean `max_body_mb`?" in here.refused("up", "--reef.max_body_bm", "1", code=2)
+
+
+def test_a_budget_of_money_without_a_price(here: Terminal, stub: StubProvider) -> None:
+    (here.folder / "reef.toml").write_text("[[budget]]\nusd_per_day = 1.0\n")
+    warning = "warning: a [[budget]] in US dollars bounds nothing"
+    assert warning in here.reef("up", "--port", "0", "--upstream", stub.url).err
+    assert warning in here.reef("status").out
 
 
 def test_a_stale_environment(here: Terminal, stub: StubProvider) -> None:

@@ -7,8 +7,8 @@ import pytest
 
 from daemon.records.draft import Draft
 from daemon.records.used import Used
-from daemon.serving.budgets import Budgets
-from daemon.settings.model import BudgetSection
+from daemon.serving.budgets import Budgets, warnings
+from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.feedback import Usage
 
@@ -51,6 +51,20 @@ def test_each_share_is_told_once_a_day_and_a_hard_budget_refuses() -> None:
     day.budgets.admit("other")
     (row,) = day.budgets.state("s")
     assert (row["spent"], row["until"], row["unpriced"]) == (True, "2026-02-01T00:00:00.000Z", 0)
+
+
+def test_a_sum_that_rounding_left_just_below_has_reached_its_bound() -> None:
+    day = Day(BudgetSection(usd_per_day=1.0, hard=True, warn_at=(0.8,)))
+    for _ in range(8):
+        day.use(0.1)
+    assert day.used() == [0.7999999999999999]
+    assert day.told == [("s", 0.8)]
+    day.use(0.1)
+    day.use(0.1)
+    assert day.used() == [0.9999999999999999]
+    assert day.budgets.state("s")[0]["spent"]
+    with pytest.raises(OverBudget):
+        day.budgets.admit("s")
 
 
 def test_midnight_begins_anew_and_late_records_count_for_their_own_day() -> None:
@@ -106,3 +120,16 @@ def test_what_was_used_before_a_restart_counts_and_is_not_told_again() -> None:
     assert day.told == [("s", 1.0)]
     with pytest.raises(OverBudget):
         day.budgets.admit("s")
+
+
+@pytest.mark.parametrize(
+    ("more", "warned"),
+    [
+        ({"budget": [{"usd_per_day": 1}]}, True),
+        ({"budget": [{"tokens_per_day": 1}]}, False),
+        ({"budget": [{"usd_per_day": 1}], "price": [{"model": "m", "input": 1, "output": 1}]}, False),
+        ({}, False),
+    ],
+)
+def test_money_without_any_price_is_warned_of(more: dict[str, Any], warned: bool) -> None:
+    assert bool(warnings(Settings.model_validate(more))) is warned
