@@ -136,9 +136,11 @@ def _file_or_text(value: str) -> str:
         return value
     try:
         if value == "@-":
-            return sys.stdin.read()
+            text = sys.stdin.read()
+            text.encode()  # in some locales bytes that are no text are read as if they were
+            return text
         return expanded(Path(value[1:])).read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeError) as error:
         raise UsageError(
             f"cannot read {value[1:]}\n{error}", hint="--feedback @FILE names a text file"
         ) from error

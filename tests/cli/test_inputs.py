@@ -292,6 +292,14 @@ def in_a_shell(fake: FakeDaemon, line: str, **environ: str) -> subprocess.Comple
     return subprocess.run(["sh", "-c", script], env=known, capture_output=True, check=False, timeout=60)
 
 
+def test_an_input_that_is_no_text(fake: FakeDaemon, nowhere: Path) -> None:
+    line = f"printf 'bad\\377' | reef report {RECEIPT} --feedback @-"
+    for locale in ("C", "C.UTF-8"):
+        ran = in_a_shell(fake, line, LC_ALL=locale)
+        assert (ran.returncode, ran.stderr.startswith(b"error: cannot read -")) == (2, True)
+    assert fake.asked == []
+
+
 def test_an_output_that_knows_only_ascii(fake: FakeDaemon, nowhere: Path) -> None:
     fake.routes[f"GET /reef/records/{RECEIPT}"] = {**RECORD, "model": "modèle"}
     ran = in_a_shell(fake, f"reef explain {RECEIPT}", PYTHONIOENCODING="ascii")
