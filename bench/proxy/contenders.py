@@ -149,7 +149,13 @@ def litellm(folder: Path, ports: tuple[int, int]) -> Iterator[Contender]:
     config.write_text(_LITELLM.format(buffered=ports[0], streamed=ports[1]))
     port = free_port()
     command = [str(program), "--config", str(config), "--host", "127.0.0.1", "--port", str(port)]
-    environ = clean_environment(folder, LITELLM_MODE="PRODUCTION", LITELLM_LOG="ERROR", HOME=str(folder))
+    environ = clean_environment(
+        folder,
+        HOME=str(folder),
+        LITELLM_MODE="PRODUCTION",
+        LITELLM_LOG="ERROR",
+        LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY="true",  # no key is less work for it
+    )
     log = folder / "litellm.log"
     began = time.perf_counter()
     with _process([*command, "--num_workers", "1"], None, environ, log) as process:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from time import perf_counter
 from typing import Literal
 
@@ -11,7 +12,7 @@ from daemon.serving.asking import ask
 from daemon.serving.bridging import ESTIMATE, JSON, cannot_count, count
 from daemon.serving.budgets import Budgets
 from daemon.serving.call import Answer, Call
-from daemon.serving.conversation import history_keys, session_key
+from daemon.serving.conversation import Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
@@ -67,17 +68,16 @@ class Exchange:
         codec = codec_for(call.dialect)
         facts = codec.facts(call.body)
         runtimes = self.router.route(call.dialect, facts.model, self.upstream_of(call.scenario))
-        served, conversation = await self._served(call, facts)
+        served, conversation, said = await self._served(call, facts)
         body = call.body
         if served.prefix:
             body = codec.inject(body, served.prefix)
-        draft = _draft(call, served, runtimes[0])
-        draft.created_at = arrived
+        draft = _draft(call, served, runtimes[0], arrived)
         draft.model = facts.model or runtimes[0].model
         draft.facts = facts
         draft.conversation = conversation
         opens = conversation is None and served.prefix is not None and call.kind == "turn"
-        turn = Turn(call, draft, codec, facts, opens, began)
+        turn = Turn(call, draft, codec, facts, opens, began, said=said)
         if call.kind == "count_tokens":
             if not runtimes[0].speaks(call.dialect):
                 return await self._estimated(turn)
@@ -111,22 +111,24 @@ class Exchange:
             if response is not None and not draft.stream:
                 await response.close()
 
-    async def _served(self, call: Call, facts: RequestFacts) -> tuple[Served, str | None]:
-        """The release for this request, and its conversation where one is known already."""
+    async def _served(self, call: Call, facts: RequestFacts) -> tuple[Served, str | None, Said | None]:
+        """The release for this request, its conversation where one is known already, and what it says where
+        that had to be found out."""
         scenario = call.scenario
         head = await self._scenarios.serve(scenario, start=call.start)
         session = call.session
         if brought := call.tags.get("release"):
-            return Served(scenario, brought, ""), None
+            return Served(scenario, brought, ""), None, None
         if head.prefix is None:
-            return head, session_key(session) if session else None
+            return head, session_key(session) if session else None, None
         if session is not None:
             key = session_key(session)
-            return await self._scenarios.pinned(scenario, key) or head, key
-        for key in history_keys(facts.messages):
+            return await self._scenarios.pinned(scenario, key) or head, key, None
+        said = Said(facts.messages)
+        for key in said.history:
             if (pinned := await self._scenarios.pinned(scenario, key)) is not None:
-                return pinned, key
-        return head, None
+                return pinned, key, said
+        return head, None, said
 
     def _stream(self, turn: Turn, response: ProviderResponse) -> Answer:
         encoding = response.header("content-encoding") or ""
@@ -192,11 +194,11 @@ def signed_headers(headers: Sequence[Header], draft: Draft, *, stored: bool) -> 
     return own
 
 
-def _draft(call: Call, served: Served, runtime: Runtime) -> Draft:
+def _draft(call: Call, served: Served, runtime: Runtime, arrived: datetime) -> Draft:
     return Draft(
         id=new_receipt(),
         scenario=served.scenario,
-        created_at=now(),
+        created_at=arrived,
         dialect=call.dialect,
         kind=call.kind,
         request=call.body,

@@ -5,7 +5,7 @@ from time import perf_counter
 
 from daemon.records.draft import Draft, RecordStatus
 from daemon.serving.call import Call
-from daemon.serving.conversation import answer_key
+from daemon.serving.conversation import Said
 from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.codec import Codec
 from daemon.wire.facts import RequestFacts
@@ -24,6 +24,8 @@ class Turn:
     began: float = field(default_factory=perf_counter)
     sent: float = 0.0
     arrived: list[bytes] = field(default_factory=list)
+    said: Said | None = None
+    """What the request says, where that was digested already."""
     crossing: Crossing | None = None
     """The bridge it goes over, where the upstream lacks its dialect."""
 
@@ -52,7 +54,7 @@ class Turn:
             response = draft.parsed.response
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
-                draft.conversation = answer_key(self.facts.messages, answer)
+                draft.conversation = (self.said or Said(self.facts.messages)).answered(answer)
                 draft.opens = True
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft

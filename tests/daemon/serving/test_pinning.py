@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from daemon.serving.conversation import answer_key, history_keys
+from daemon.serving.conversation import Said
 from daemon.wire.codec import codec_for
 from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
@@ -120,10 +120,10 @@ def test_without_injection_nothing_is_looked_up(stub: StubProvider) -> None:
 def test_keys_see_what_was_said_only() -> None:
     user = {"role": "user", "content": "hi"}
     answer = {"role": "assistant", "content": "ho"}
-    assert history_keys([user]) == ()
-    assert history_keys([{"role": "system", "content": "today"}, user, answer]) == (
-        answer_key([user], answer | {"content": " ho\n"}),
+    assert Said([user]).history == ()
+    assert Said([{"role": "system", "content": "today"}, user, answer]).history == (
+        Said([user]).answered(answer | {"content": " ho\n"}),
     )
-    assert len(history_keys([user, answer, user, answer])) == 2
+    assert len(Said([user, answer, user, answer]).history) == 2
     called = answer | {"tool_calls": [{"id": "c1"}]}
-    assert answer_key([user], called) != answer_key([user], answer)
+    assert Said([user]).answered(called) != Said([user]).answered(answer)
