@@ -108,7 +108,12 @@ def _record(number: int) -> dict[str, Any]:
 
 
 async def _keys() -> list[float]:
-    """Seconds from each key to the frame that shows the cursor on another row."""
+    """Seconds from each key to the frame that shows the cursor on another row.
+
+    Keys come as from a terminal: the pilot's own `press` also waits for all else that is going on.
+    """
+    from textual.events import Key
+
     from reef_cli.tui.widgets.row_list import RowList
 
     client = Busy()
@@ -125,7 +130,7 @@ async def _keys() -> list[float]:
         for number in range(KEYS):
             at = rows.cursor
             began = time.perf_counter()
-            await pilot.press("up" if number % 2 else "pageup")
+            app.post_message(Key("up" if number % 2 else "pageup", None))
             while rows.cursor == at:
                 await asyncio.sleep(0)
             painted = asyncio.Event()
