@@ -2,6 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -159,6 +161,25 @@ def test_runtimes_say_who_answers_and_why(daemon: Daemon) -> None:
         await stage.see(str(daemon.home), "up for")
 
     play(daemon, scene, (120, 40))
+
+
+def test_runtimes_tell_how_many_wait_for_their_turn(tmp_path: Path) -> None:
+    narrow = '[[upstream]]\nname = "narrow"\nbase_url = "{}"\nmodel = "m"\nconcurrency = 1\n'
+    with StubProvider() as slow:
+        slow.delay_s = 8.0
+        (tmp_path / "reef.toml").write_text(narrow.format(slow.url))
+        with running(tmp_path) as busy, ThreadPoolExecutor(3) as pool:
+            asked = [pool.submit(busy.ask, f"question {number}") for number in range(3)]
+
+            async def scene(stage: Stage) -> None:
+                await stage.until(lambda: busy.get("/reef/status")["serving"]["upstreams"][0]["waiting"] == 2)
+                await stage.press("n")
+                await stage.see("narrow", "2 wait for their turn")
+                slow.delay_s = 0.0
+
+            play(busy, scene)
+            for one in asked:
+                one.result(20)
 
 
 def test_the_log_follows_filters_and_starts_anew_with_the_daemon(daemon: Daemon) -> None:

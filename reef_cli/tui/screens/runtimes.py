@@ -68,6 +68,8 @@ def described(status: dict[str, Any], now: datetime) -> Text:
         text.append("  asked first\n" if at == 0 and len(serving["upstreams"]) > 1 else "\n")
         for name in ("kind", "model", "url", "detail"):
             _field(text, name, upstream.get(name))
+        if waiting := upstream.get("waiting"):
+            _field(text, "queue", f"{waiting} wait for their turn")
     storage, budget = status["storage"], status["budget"]
     _head(text, "\nStorage")
     _field(text, "kind", storage["kind"])
