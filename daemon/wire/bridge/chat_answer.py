@@ -19,6 +19,7 @@ from daemon.wire.bridge.neutral import (
 from daemon.wire.bridge.reading import (
     texts,
     unwrapped,
+    usage_of,
 )
 from daemon.wire.values import Json, integer, mapping, mappings, string
 
@@ -91,14 +92,7 @@ def answered_call(identity: str, call: ToolCall, names: Names) -> Json:
 
 
 def usage_from(value: Any) -> Usage:
-    usage = mapping(value)
-    return Usage(
-        integer(usage.get("prompt_tokens")),
-        integer(usage.get("completion_tokens")),
-        integer(mapping(usage.get("prompt_tokens_details")).get("cached_tokens")),
-        None,
-        integer(mapping(usage.get("completion_tokens_details")).get("reasoning_tokens")),
-    )
+    return usage_of(value, "prompt_tokens", "completion_tokens")
 
 
 def usage_for(usage: Usage) -> Json | None:

@@ -3,8 +3,8 @@
 from typing import Any, Literal, cast
 
 from daemon.wire.bridge.dropped import Dropped
-from daemon.wire.bridge.neutral import FREE_FORM, Format, Image, Part, Role, Text, Tool, ToolChoice
-from daemon.wire.values import Json, dump, load_object, mapping, string
+from daemon.wire.bridge.neutral import FREE_FORM, Format, Image, Part, Role, Text, Tool, ToolChoice, Usage
+from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
 
 def number(value: Any) -> float | None:
@@ -21,6 +21,19 @@ def words(value: Any) -> tuple[str, ...]:
 def texts(value: Any) -> tuple[Text, ...]:
     """A string that says something, as a part."""
     return (Text(value),) if isinstance(value, str) and value else ()
+
+
+def usage_of(value: Any, sent: str, made: str) -> Usage:
+    """What OpenAI's dialects report alike: the tokens that were `sent` and `made`, by their names there, and
+    each one's details."""
+    usage = mapping(value)
+    return Usage(
+        integer(usage.get(sent)),
+        integer(usage.get(made)),
+        integer(mapping(usage.get(f"{sent}_details")).get("cached_tokens")),
+        None,
+        integer(mapping(usage.get(f"{made}_details")).get("reasoning_tokens")),
+    )
 
 
 def role_of(value: Any) -> Role:

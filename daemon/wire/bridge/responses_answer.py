@@ -14,6 +14,7 @@ from daemon.wire.bridge.neutral import (
     Usage,
     run_on,
 )
+from daemon.wire.bridge.reading import usage_of
 from daemon.wire.bridge.responses import call_from, call_item, parts_of, thinking_of
 from daemon.wire.values import Json, integer, mapping, mappings, string
 
@@ -109,14 +110,7 @@ def reasoning_item(identity: str, text: str) -> Json:
 
 
 def usage_from(value: Any) -> Usage:
-    usage = mapping(value)
-    return Usage(
-        integer(usage.get("input_tokens")),
-        integer(usage.get("output_tokens")),
-        integer(mapping(usage.get("input_tokens_details")).get("cached_tokens")),
-        None,
-        integer(mapping(usage.get("output_tokens_details")).get("reasoning_tokens")),
-    )
+    return usage_of(value, "input_tokens", "output_tokens")
 
 
 def usage_for(usage: Usage) -> Json | None:
