@@ -21,19 +21,6 @@ TOOL = {"type": "object", "properties": {"at": {"type": "string"}}}
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[StubProvider]:
-    with StubProvider() as found:
-        yield found
-
-
-@pytest.fixture
-def stub(provider: StubProvider) -> StubProvider:
-    provider.answer = lambda asked: f"echo: {asked.user}"
-    provider.asked.clear()
-    return provider
-
-
-@pytest.fixture(scope="module")
 def here(tmp_path_factory: pytest.TempPathFactory, provider: StubProvider) -> Iterator[Terminal]:
     with terminal(tmp_path_factory.mktemp("clients")) as found:
         yield found.up("--upstream", provider.url, "--model", "M")

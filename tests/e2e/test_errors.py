@@ -6,7 +6,6 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import anthropic
 import openai
@@ -14,7 +13,7 @@ import pytest
 
 from reef.home import is_running, read_daemon
 from tests.e2e.running import free_port, wait_for
-from tests.e2e.terminal import Terminal, terminal
+from tests.e2e.terminal import Terminal
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
 
 CHAT = [{"role": "user", "content": "hi"}]
@@ -32,12 +31,6 @@ TASK = '\n[[task]]\nid = "t-1"\nprompt = "Say ready."\n{}\nsplit = "gate"\n'
 def stub() -> Iterator[StubProvider]:
     with StubProvider() as provider:
         yield provider
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Terminal]:
-    with terminal(tmp_path) as found:
-        yield found
 
 
 def nothing_runs(here: Terminal) -> None:

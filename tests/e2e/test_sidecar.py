@@ -24,19 +24,6 @@ LOOK = ToolCall("look", {"at": "sea"}, "call_9")
 
 
 @pytest.fixture(scope="module")
-def provider() -> Iterator[StubProvider]:
-    with StubProvider() as found:
-        yield found
-
-
-@pytest.fixture
-def stub(provider: StubProvider) -> StubProvider:
-    provider.answer = lambda asked: f"echo: {asked.user}"
-    provider.asked.clear()
-    return provider
-
-
-@pytest.fixture(scope="module")
 def daemon(tmp_path_factory: pytest.TempPathFactory, provider: StubProvider) -> Iterator[Daemon]:
     with running(tmp_path_factory.mktemp("sidecar"), "--upstream", provider.url, "--model", "M") as found:
         yield found

@@ -15,7 +15,7 @@ import pytest
 
 from reef.home import read_daemon
 from tests.e2e.running import wait_for
-from tests.e2e.terminal import Terminal, terminal
+from tests.e2e.terminal import Terminal
 from tests.processes import is_running
 from tests.stub_provider import StubProvider
 
@@ -26,12 +26,6 @@ CHAT = [{"role": "user", "content": "hi"}]
 def stub() -> Iterator[StubProvider]:
     with StubProvider() as provider:
         yield provider
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Iterator[Terminal]:
-    with terminal(tmp_path) as found:
-        yield found
 
 
 def test_a_configuration_that_changed_while_it_runs(here: Terminal, stub: StubProvider) -> None:

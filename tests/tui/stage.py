@@ -47,6 +47,12 @@ class Stage:
 
         await self.until(there, seconds)
 
+    def hear(self) -> list[str]:
+        """What is notified from now on, in place of being shown."""
+        heard: list[str] = []
+        self.app.notify = lambda message, **_: heard.append(message)
+        return heard
+
     async def until(self, holds: Callable[[], bool], seconds: float = 10.0) -> None:
         deadline = time.monotonic() + seconds
         while not holds():

@@ -78,9 +78,8 @@ def test_ages_go_on_while_nothing_is_fetched() -> None:
 
 def test_ctrl_c_names_the_key_that_quits() -> None:
     async def scene() -> None:
-        heard: list[str] = []
         async with on_stage(ReefApp(nobody)) as stage:
-            stage.app.notify = lambda message, **_: heard.append(message)  # type: ignore[method-assign]
+            heard = stage.hear()
             await stage.press("ctrl+c")
             await stage.until(lambda: heard == ["q quits; the daemon goes on"])
 

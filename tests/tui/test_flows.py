@@ -32,13 +32,6 @@ def complain(daemon: Daemon, feedback: str) -> None:
     daemon.report(receipt, score=0, feedback=feedback)
 
 
-def told(stage: Stage) -> list[str]:
-    """What is notified from now on: no toast is painted in a test."""
-    heard: list[str] = []
-    stage.app.notify = lambda message, **_: heard.append(message)  # type: ignore[method-assign]
-    return heard
-
-
 def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
     """Within four keys from the start: its diff, its evaluation task by task, and promoting it."""
     complain(daemon, SENTENCE)
@@ -59,7 +52,7 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
         await stage.press("p")
         await stage.see("becomes a release of")
         assert daemon.get(f"/reef/scenarios/{SCENARIO}/releases")["releases"][0]["pending"]
-        heard = told(stage)
+        heard = stage.hear()
         await stage.press("enter")
         await stage.until(lambda: bool(heard))
         served = daemon.get("/reef/status")["scenarios"][SCENARIO]["release_id"]
@@ -127,7 +120,7 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await stage.press("y")
         await stage.see("served", "creation")
-        heard = told(stage)
+        heard = stage.hear()
         await stage.press("space")
         assert heard == ["now mark the second"]
         await stage.press("down", "space")

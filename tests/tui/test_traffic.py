@@ -17,6 +17,7 @@ from tests.e2e.running import Daemon, running
 from tests.stub_provider import Asked, Fault, Reply, StubProvider, ToolCall
 from tests.tui.stage import Stage, on_stage, play
 
+SCENARIO = "work"
 HOSTILE = "\x1b[31mred \x1b]0;owned\x07 [bold]markup[/bold] \u202egnp.exe 日本語 🎉"
 PICTURE = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "A" * 3000}}
 
@@ -87,9 +88,10 @@ def test_a_filter_finds_what_was_said(daemon: Daemon) -> None:
         await stage.see("1 match", "score 1:")
 
     play(daemon, scene, (120, 40))
-    first = daemon.get("/reef/scenarios/work/records", text="echo: question 1", limit=1)
+    records = f"/reef/scenarios/{SCENARIO}/records"
+    first = daemon.get(records, text="echo: question 1", limit=1)
     assert first["records"] == []
-    rest = daemon.get("/reef/scenarios/work/records", text="Echo: Question 1", after=first["next_after"])
+    rest = daemon.get(records, text="Echo: Question 1", after=first["next_after"])
     assert [record["payload"]["messages"][0]["content"] for record in rest["records"]] == ["question 1"]
 
 
