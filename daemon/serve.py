@@ -81,7 +81,7 @@ def check_config(words: Sequence[str]) -> int:
     arguments, rest = _parser("check-config").parse_known_args(words)
     loaded = _load(arguments, rest, Home.find(), cast(App, import_module("daemon.app")))
     source = loaded.settings.source
-    print(f"{source or 'no configuration file; the defaults'}: ok")  # noqa: T201 - the command's answer
+    print(f"{source or 'no configuration file; the defaults'}: ok")
     return 0
 
 
@@ -162,7 +162,7 @@ def _open_line(descriptor: int | None) -> Line:
 
         def say(message: dict[str, object]) -> None:
             if "url" in message:
-                print(f"reef serves at {message['url']}", file=sys.stderr, flush=True)  # noqa: T201 - for people
+                print(f"reef serves at {message['url']}", file=sys.stderr, flush=True)
 
         return say
     os.set_inheritable(descriptor, False)  # no child of ours may keep it open

@@ -32,7 +32,7 @@ def _chunk(payload: bytes) -> bytes:
 
 
 class _Connection(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvloop's own
+    def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
         self._buffer = bytearray()
         self._loop = asyncio.get_running_loop()

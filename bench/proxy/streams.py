@@ -39,7 +39,7 @@ class _Connection(asyncio.Protocol):
         self.late: list[float] = []
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # uvloop's own
+    def connection_made(self, transport: asyncio.Transport) -> None:
         self._transport = transport
 
     def ask(self) -> None:

@@ -17,7 +17,7 @@ def main(name: str, words: list[str]) -> int:
     if name == "one-by-one":
         writer.GROUP_LIMIT = 1
     elif name == "forgetful":
-        RecordBook.append = _forget  # type: ignore[method-assign]
+        RecordBook.append = _forget
     else:
         raise SystemExit(f"error: there is no variant `{name}`")
     return daemon.main(words)

@@ -54,7 +54,7 @@ class Server:
         """When vLLM ends by itself, so does this process: whoever watches it starts both anew."""
         code = program.wait()
         if not self._ending:
-            print(f"`vllm serve` ended with status {code}", file=sys.stderr, flush=True)  # noqa: T201 - the log
+            print(f"`vllm serve` ended with status {code}", file=sys.stderr, flush=True)
             os._exit(1)
 
     def end(self) -> None:
