@@ -8,7 +8,7 @@ savepoints and isolation.
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Engine, create_engine, event, make_url
 
 BUSY_TIMEOUT_MS = 10_000
 
@@ -37,6 +37,13 @@ def reader_engine(url: str) -> Engine:
     return engine
 
 
+def driver_of(connection: Connection) -> Any:
+    """The driver's own connection behind one of SQLAlchemy's."""
+    driver = connection.connection.dbapi_connection
+    assert driver is not None
+    return driver
+
+
 def _pool(url: str, *, size: int) -> dict[str, Any]:
     options: dict[str, Any] = {"pool_size": size, "max_overflow": 0 if size == 1 else size}
     if make_url(url).get_backend_name() == "sqlite":
@@ -59,4 +66,5 @@ def _prepare_sqlite(engine: Engine, *, begin: str, read_only: bool) -> None:
 
     @event.listens_for(engine, "begin")
     def on_begin(connection: Any) -> None:
-        connection.exec_driver_sql(begin)
+        if not driver_of(connection).in_transaction:  # the writer begins by itself
+            connection.exec_driver_sql(begin)

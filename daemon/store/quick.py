@@ -12,6 +12,8 @@ from typing import Any
 from sqlalchemy import Connection, Delete, Insert, Select, Update
 from sqlalchemy.dialects import sqlite
 
+from daemon.store.engine import driver_of
+
 
 class Quick:
     """One statement. Its parameters are `names`; a row that lacks one has NULL there.
@@ -64,5 +66,5 @@ class Quick:
 
 def _driver(connection: Connection) -> sqlite3.Connection | None:
     """The driver's own connection, where it is SQLite's."""
-    driver = connection.connection.dbapi_connection
+    driver = driver_of(connection)
     return driver if isinstance(driver, sqlite3.Connection) else None

@@ -42,18 +42,18 @@ class Store:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the next grouped commit and return when it is durable."""
-        return await asyncio.wrap_future(self.writer.submit(work))
+        return await self._ask(work)
 
     async def write_together(self, work: Together[Item, T], item: Item) -> T:
         """As `write`, for work that takes the items of all who wait at once (see `Writer`)."""
-        return await asyncio.wrap_future(self.writer.submit_together(work, item))
+        return await self.writer.ask_together(work, item)
 
     async def write_anyway(self, work: Callable[[Connection], T]) -> T:
         """As `write`; a caller that is cancelled meanwhile waits for the commit, and is cancelled after it.
 
         `write` may drop what no commit has taken up when its caller is cancelled.
         """
-        written = asyncio.wrap_future(self.writer.submit(work))
+        written = self._ask(work)
         cancelled: asyncio.CancelledError | None = None
         while not written.done():
             try:
@@ -65,6 +65,9 @@ class Store:
                 log.warning("a write of a cancelled task failed: %s", lost)
             raise cancelled
         return written.result()
+
+    def _ask(self, work: Callable[[Connection], T]) -> "asyncio.Future[T]":
+        return self.writer.ask_together(lambda connection, _: (work(connection),), None)
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.read_now, work)

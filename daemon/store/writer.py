@@ -6,20 +6,24 @@ fails each job is tried by itself, so one that fails takes nothing else with it.
 the commit that holds its job, never before.
 """
 
+import asyncio
 import queue
 import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import Connection, Engine, Transaction
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from daemon.store.engine import is_sqlite
+from daemon.store.engine import driver_of, is_sqlite
+from daemon.store.transaction import Undoable, begin
 from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
@@ -33,11 +37,38 @@ IDLE_S = 1.0
 PASSIVE_EVERY_S = 2.0
 
 
+Waiting: TypeAlias = "Future[Any] | asyncio.Future[Any]"
+"""Who waits for a job: any thread, or a task of an event loop."""
+
+
 @dataclass(slots=True, eq=False)
 class _Job:
     work: Together[Any, Any]
     item: Any
-    future: "Future[Any]"
+    waiting: Waiting
+
+    def is_wanted(self) -> bool:
+        """Whether somebody waits for it still; from now on it is too late to call it off."""
+        if isinstance(self.waiting, Future):
+            return self.waiting.set_running_or_notify_cancel()
+        return not self.waiting.cancelled()
+
+
+@dataclass(slots=True)
+class _Done:
+    """How a job ended: `result`, or what is wrong."""
+
+    waiting: Waiting
+    result: Any = None
+    problem: BaseException | None = None
+
+    def tell(self) -> None:
+        if self.waiting.done():  # its task was cancelled meanwhile
+            return
+        if self.problem is None:
+            self.waiting.set_result(self.result)
+        else:
+            self.waiting.set_exception(self.problem)
 
 
 class Writer:
@@ -47,6 +78,7 @@ class Writer:
         self._engine = engine
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="reef-writer", daemon=True)
+        self._connection: Connection | None = None
         self._closing = False
         self._written = False
         self.last_error: str | None = None
@@ -64,11 +96,21 @@ class Writer:
         """As `submit`, for work that takes the items of several callers at once: those that wait in a row
         with the same `work` are handed to it together."""
         future: Future[T] = Future()
-        if self._closing:
-            future.set_exception(Unavailable("the store is closed", hint="the daemon is stopping"))
-            return future
-        self._jobs.put(_Job(work, item, future))
+        self._put(_Job(work, item, future))
         return future
+
+    def ask_together(self, work: Together[Item, T], item: Item) -> "asyncio.Future[T]":
+        """As `submit_together`, from a task: the loop is woken once for all that one commit ends."""
+        future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+        self._put(_Job(work, item, future))
+        return future
+
+    def _put(self, job: _Job) -> None:
+        if self._closing:
+            closed = Unavailable("the store is closed", hint="the daemon is stopping")
+            job.waiting.set_exception(closed)
+        else:
+            self._jobs.put(job)
 
     @property
     def waiting(self) -> int:
@@ -96,6 +138,7 @@ class Writer:
                 self._written = True
             if stop:
                 self._checkpoint("TRUNCATE")
+                self._disconnect()
                 return
             if time.monotonic() - last_passive > PASSIVE_EVERY_S:
                 self._checkpoint("PASSIVE")
@@ -116,46 +159,56 @@ class Writer:
         return group, False
 
     def _commit(self, group: list[_Job]) -> None:
-        wanted = [job for job in group if job.future.set_running_or_notify_cancel()]
-        done: list[tuple[_Job, Any, BaseException | None]] = []
+        wanted = [job for job in group if job.is_wanted()]
+        if not wanted:
+            return
         try:
-            units = [list(jobs) for _, jobs in groupby(wanted, key=lambda job: job.work)]
-            with self._engine.connect() as connection:
-                if len(units) == 1:  # undoing it undoes all there is: no savepoint is needed
-                    done = _attempt(connection, connection.begin, units[0])
-                else:
-                    with connection.begin():
-                        for jobs in units:
-                            done += _attempt(connection, connection.begin_nested, jobs)
+            done = self._committed(wanted)
+            self.last_error = None
         except Exception as error:  # whatever it is, those who wait are told, and the next group is tried
+            self._disconnect()
             failure = cannot_write(error)
             self.last_error = failure.message
-            for job in wanted:
-                job.future.set_exception(failure)
-            return
-        self.last_error = None
-        for job, result, problem in done:
-            if problem is None:
-                job.future.set_result(result)
-            else:
-                job.future.set_exception(problem)
+            done = [_Done(job.waiting, problem=failure) for job in wanted]
+        _tell(done)
+
+    def _committed(self, wanted: list[_Job]) -> list[_Done]:
+        connection = self._connected()
+        units = [list(jobs) for _, jobs in groupby(wanted, key=lambda job: job.work)]
+        if len(units) == 1:  # undoing it undoes all there is: no savepoint is needed
+            return _attempt(connection, partial(begin, connection), units[0])
+        done: list[_Done] = []
+        whole = begin(connection)
+        for jobs in units:
+            done += _attempt(connection, connection.begin_nested, jobs)
+        whole.commit()
+        return done
+
+    def _connected(self) -> Connection:
+        """The writing connection; it is kept, since getting one costs as much as a small commit."""
+        if self._connection is None:
+            self._connection = self._engine.connect()
+        return self._connection
+
+    def _disconnect(self) -> None:
+        """Let go of the connection, and so of a transaction that was not committed."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(SQLAlchemyError, sqlite3.Error):
+                connection.close()
 
     def _checkpoint(self, mode: str) -> None:
         if not is_sqlite(self._engine):
             return
         try:
-            with self._engine.connect() as connection:
-                driver = connection.connection.dbapi_connection
-                assert driver is not None
-                driver.execute(f"PRAGMA wal_checkpoint({mode})")
+            driver_of(self._connected()).execute(f"PRAGMA wal_checkpoint({mode})")
         except (SQLAlchemyError, sqlite3.Error) as error:
+            self._disconnect()
             self.last_error = cannot_write(error).message
 
 
-def _attempt(
-    connection: Connection, begin: Callable[[], Transaction], jobs: list[_Job]
-) -> list[tuple[_Job, Any, BaseException | None]]:
-    """Run jobs of one kind as one, or, where that fails, each by itself: its result, or what is wrong."""
+def _attempt(connection: Connection, begin: Callable[[], Undoable], jobs: list[_Job]) -> list[_Done]:
+    """Run jobs of one kind as one, or, where that fails, each by itself."""
     problem: BaseException
     undoable = begin()
     try:
@@ -168,11 +221,29 @@ def _attempt(
         problem = error
     else:
         undoable.commit()
-        return [(job, result, None) for job, result in zip(jobs, results, strict=True)]
+        return [_Done(job.waiting, result) for job, result in zip(jobs, results, strict=True)]
     undoable.rollback()
     if len(jobs) == 1:
-        return [(jobs[0], None, problem)]
+        return [_Done(jobs[0].waiting, problem=problem)]
     return [answered for job in jobs for answered in _attempt(connection, begin, [job])]
+
+
+def _tell(done: list[_Done]) -> None:
+    """Tell those who wait how their jobs ended; each event loop is woken once."""
+    loops: dict[asyncio.AbstractEventLoop, list[_Done]] = {}
+    for each in done:
+        if isinstance(each.waiting, Future):
+            each.tell()
+        else:
+            loops.setdefault(each.waiting.get_loop(), []).append(each)
+    for loop, theirs in loops.items():
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            loop.call_soon_threadsafe(_tell_here, theirs)
+
+
+def _tell_here(done: list[_Done]) -> None:
+    for each in done:
+        each.tell()
 
 
 def _all_are_lost(error: DBAPIError | sqlite3.Error) -> bool:

@@ -181,14 +181,10 @@ def test_a_checkpoint_that_fails_stops_nobody(store: Store, monkeypatch: pytest.
     class Connected:
         connection = type("Pooled", (), {"dbapi_connection": Full()})
 
-        def __enter__(self) -> "Connected":
-            return self
+        def close(self) -> None: ...
 
-        def __exit__(self, *_: object) -> None: ...
-
-    monkeypatch.setattr(store._writing, "connect", Connected, raising=False)
+    monkeypatch.setattr(store.writer, "_connection", Connected())
     store.writer._checkpoint("PASSIVE")
     assert "full" in (store.writer.last_error or "")
-    monkeypatch.undo()
     store.writer.submit(lambda connection: put(connection, "after")).result(10)
     assert store.writer.last_error is None
