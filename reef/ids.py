@@ -63,4 +63,4 @@ def now() -> datetime:
 
 def rfc3339(moment: datetime) -> str:
     """`2026-01-31T12:00:00.000Z`: UTC with milliseconds, sortable as text."""
-    return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
+    return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"

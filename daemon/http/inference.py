@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.http.model_list import model_list
 from daemon.http.request_body import read_body
+from daemon.http.watch import ClientWatch
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
 from daemon.serving.refusal import refusal
@@ -135,14 +136,13 @@ class InferenceApp:
         task = asyncio.current_task()
         assert task is not None
 
-        def leave(watch: asyncio.Task[None]) -> None:
-            if not (watch.cancelled() or call.settled):
+        def leave() -> None:
+            if not call.settled:
                 call.left = True
                 if not drain:
                     task.cancel()
 
-        watch = asyncio.ensure_future(_disconnected(receive))
-        watch.add_done_callback(leave)
+        watch = ClientWatch(receive, leave)
         self._running[task] = call
         answer: Answer | None = None
         try:
@@ -159,7 +159,7 @@ class InferenceApp:
         finally:
             call.settled = True
             del self._running[task]
-            watch.cancel()
+            watch.end()
 
     async def _other(self, method: str, path: str, headers: list[Header]) -> Answer | None:
         """What is answered here; None for what is passed on."""
@@ -187,11 +187,6 @@ def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
     if path.startswith("/messages") or "anthropic-version" in headers:
         return "messages"
     return dialect_of(path) or "chat"
-
-
-async def _disconnected(receive: Receive) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
 
 
 async def _write(answer: Answer, send: Send) -> None:

@@ -33,7 +33,7 @@ from reef.runtime import Header, ProviderResponse, Runtime
 class Exchange:
     """Forwards provider requests, puts the served release in front of them, and records what happened.
 
-    `on_record` is called with each draft once it is stored; `upstream_of` names the upstream of a scenario
+    `on_record` is called with each draft soon after it is stored; `upstream_of` names the upstream of a scenario
     that has one of its own; `budgets` say whether a scenario may ask at all.
     """
 
@@ -87,7 +87,12 @@ class Exchange:
             if call.kind != "count_tokens":
                 self.budgets.admit(call.scenario)
             turn.sent = perf_counter()
-            response = await ask(turn, self.router, runtimes, body)
+            try:
+                response = await ask(turn, self.router, runtimes, body)
+            except Unavailable as error:
+                if not draft.attempts:
+                    raise
+                return await self._failed(turn, error, None)  # one was asked before this one said "not now"
             draft.http_status = response.status
             draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
             draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
@@ -99,10 +104,6 @@ class Exchange:
         except OverBudget as error:
             draft.upstream_name = None  # nobody was asked
             return await self._failed(turn, error, response)
-        except Unavailable as error:
-            if not draft.attempts:
-                raise
-            return await self._failed(turn, error, response)  # one was asked before this one said "not now"
         except asyncio.CancelledError:
             if not call.settled:
                 await self.keeper.keep_anyway(turn.end("aborted"))

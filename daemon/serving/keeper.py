@@ -1,5 +1,6 @@
 """Puts an exchange into the store, and decides what happens to an answer that could not be stored."""
 
+import asyncio
 import logging
 from collections.abc import Callable
 from typing import Literal
@@ -13,7 +14,8 @@ log = logging.getLogger(__name__)
 
 class Keeper:
     """`on_failure`: `refuse` lets no answer out that is not stored, `serve` lets it out without a receipt.
-    `on_record` is called with each draft that was stored."""
+    `on_record` is called with each draft that was stored, as soon as the loop gets to it: the answer does not
+    wait for it."""
 
     def __init__(
         self,
@@ -41,7 +43,7 @@ class Keeper:
                 raise
             raise Unavailable(f"the record could not be stored: {error}", hint="see `reef logs`") from error
         if self._on_record is not None:
-            self._on_record(draft)
+            asyncio.get_running_loop().call_soon(self._on_record, draft)
         return True
 
     def open(self, draft: Draft) -> None:

@@ -15,7 +15,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from itertools import groupby
 from typing import Any, TypeAlias, TypeVar
 
@@ -23,7 +22,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from daemon.store.engine import driver_of, is_sqlite
-from daemon.store.transaction import Undoable, begin
+from daemon.store.transaction import begin
 from reef.errors import ReefError, Unavailable
 
 T = TypeVar("T")
@@ -173,14 +172,23 @@ class Writer:
         _tell(done)
 
     def _committed(self, wanted: list[_Job]) -> list[_Done]:
+        """Run the jobs and commit, all at once: what is told of any of them is true of the store."""
         connection = self._connected()
         units = [list(jobs) for _, jobs in groupby(wanted, key=lambda job: job.work)]
         if len(units) == 1:  # undoing it undoes all there is: no savepoint is needed
-            return _attempt(connection, partial(begin, connection), units[0])
-        done: list[_Done] = []
+            whole = begin(connection)
+            done, problem = _run(connection, units[0])
+            if problem is None:
+                whole.commit()
+                return done
+            whole.rollback()
+            if len(wanted) == 1:
+                return [_Done(wanted[0].waiting, problem=problem)]
+            units = [[job] for job in wanted]
+        done = []
         whole = begin(connection)
         for jobs in units:
-            done += _attempt(connection, connection.begin_nested, jobs)
+            done += _attempt(connection, jobs)
         whole.commit()
         return done
 
@@ -207,25 +215,30 @@ class Writer:
             self.last_error = cannot_write(error).message
 
 
-def _attempt(connection: Connection, begin: Callable[[], Undoable], jobs: list[_Job]) -> list[_Done]:
-    """Run jobs of one kind as one, or, where that fails, each by itself."""
-    problem: BaseException
-    undoable = begin()
+def _attempt(connection: Connection, jobs: list[_Job]) -> list[_Done]:
+    """Run jobs of one kind as one, or, where that fails, each by itself; inside a transaction."""
+    savepoint = connection.begin_nested()
+    done, problem = _run(connection, jobs)
+    if problem is None:
+        savepoint.commit()
+        return done
+    savepoint.rollback()
+    if len(jobs) == 1:
+        return [_Done(jobs[0].waiting, problem=problem)]
+    return [each for job in jobs for each in _attempt(connection, [job])]
+
+
+def _run(connection: Connection, jobs: list[_Job]) -> tuple[list[_Done], BaseException | None]:
+    """How jobs of one kind end, or what is wrong with one of them. Raises where the store itself failed."""
     try:
         results = jobs[0].work(connection, [job.item for job in jobs])
     except (DBAPIError, sqlite3.Error) as error:
         if _all_are_lost(error):
             raise
-        problem = cannot_write(error)
+        return [], cannot_write(error)
     except Exception as error:
-        problem = error
-    else:
-        undoable.commit()
-        return [_Done(job.waiting, result) for job, result in zip(jobs, results, strict=True)]
-    undoable.rollback()
-    if len(jobs) == 1:
-        return [_Done(jobs[0].waiting, problem=problem)]
-    return [answered for job in jobs for answered in _attempt(connection, begin, [job])]
+        return [], error
+    return [_Done(job.waiting, result) for job, result in zip(jobs, results, strict=True)], None
 
 
 def _tell(done: list[_Done]) -> None:

@@ -13,6 +13,7 @@ from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
+from tests.e2e.running import wait_for
 from tests.stub_provider import Raw, StubProvider
 
 
@@ -39,7 +40,7 @@ def test_a_buffered_exchange(dialect: Dialect, client: httpx.Client, home: House
     assert (draft.kind, draft.stream, draft.tags) == ("turn", False, {"client": "test"})
     assert (draft.model, draft.upstream_name) == ("m", "stub")
     assert draft.total_ms is not None
-    assert home.seen == [draft]
+    assert wait_for(lambda: home.seen or None, "a call of on_record") == [draft]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

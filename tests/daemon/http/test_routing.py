@@ -43,6 +43,18 @@ def home(pair: House, stub: StubProvider, second: StubProvider) -> House:
     return pair
 
 
+def test_a_store_that_fails_is_not_taken_for_an_upstream_that_does(home: House, stub: StubProvider) -> None:
+    stub.answer = lambda asked: Fault(503, headers={"retry-after-ms": "1"})
+    home.records.trouble = Unavailable("the disk is full")
+    try:
+        answer = httpx.post(home.url + PATHS["chat"], json=body_of("chat"))
+    finally:
+        home.records.trouble = None
+    assert (answer.status_code, answer.headers.get("x-reef-agent-record-id")) == (503, None)
+    (draft,) = home.records.refused
+    assert (draft.status, draft.error_type) == ("complete", None)
+
+
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_another_upstream_stands_in(

@@ -23,10 +23,11 @@ from reef.errors import ReefError
 
 @dataclass
 class MemoryRecords:
-    """Keeps drafts; `trouble` makes it fail."""
+    """Keeps drafts; `trouble` makes it fail, `refused` are those that it did not keep then."""
 
     drafts: list[Draft] = field(default_factory=list)
     trouble: ReefError | None = None
+    refused: list[Draft] = field(default_factory=list)
     running: set[str] = field(default_factory=set)
 
     def opened(self, receipt: str, scenario: str) -> None:
@@ -37,6 +38,7 @@ class MemoryRecords:
 
     async def append(self, draft: Draft) -> None:
         if self.trouble is not None:
+            self.refused.append(draft)
             raise self.trouble
         self.drafts.append(draft)
 

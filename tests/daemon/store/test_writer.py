@@ -95,6 +95,42 @@ def test_those_that_go_together_run_as_one_and_fail_one_by_one(store: Store) -> 
     assert tags(store) == ["a", "b", "between", "c"]
 
 
+def test_what_is_told_as_not_written_is_not_there(store: Store) -> None:
+    """One of them is at fault, so they are tried one by one; then the disk is full."""
+
+    def put_all(connection: Connection, names: Sequence[str]) -> list[str]:
+        for name in names:
+            put(connection, name)
+        if names == ["full"]:
+            raise sqlite3.OperationalError("database or disk is full")
+        if "bad" in names:
+            raise ValueError("bad")
+        return list(names)
+
+    gate, begun = threading.Event(), threading.Event()
+    store.writer.submit(lambda _connection: (begun.set(), gate.wait(10)))
+    assert begun.wait(10)
+    waiting = [store.writer.submit_together(put_all, name) for name in ("a", "bad", "full")]
+    gate.set()
+    for future in waiting:
+        with pytest.raises(Unavailable, match="full"):
+            future.result(10)
+    assert tags(store) == []
+
+
+def test_who_has_gone_is_not_told(store: Store) -> None:
+    gate, begun = threading.Event(), threading.Event()
+
+    async def leave() -> None:
+        store.writer.ask_together(lambda connection, _: (begun.set(), gate.wait(10))[:1], None)
+
+    asyncio.run(leave())  # its loop is closed before the commit
+    assert begun.wait(10)
+    gate.set()
+    store.writer.submit(lambda connection: put(connection, "after")).result(10)
+    assert tags(store) == ["after"]
+
+
 def test_alone_in_a_commit_one_that_fails_leaves_nothing(store: Store) -> None:
     def fail(connection: Connection) -> None:
         put(connection, "lost")
