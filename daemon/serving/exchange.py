@@ -33,8 +33,8 @@ from reef.runtime import Header, ProviderResponse, Runtime
 class Exchange:
     """Forwards provider requests, puts the served release in front of them, and records what happened.
 
-    `on_record` is called with each draft soon after it is stored; `upstream_of` names the upstream of a scenario
-    that has one of its own; `budgets` say whether a scenario may ask at all.
+    `on_record` is called with each draft soon after it is stored; `upstream_of` names the upstream of a
+    scenario that has one of its own; `budgets` say whether a scenario may ask at all.
     """
 
     def __init__(

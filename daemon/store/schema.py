@@ -3,6 +3,8 @@
 Times are RFC 3339 text in UTC with milliseconds, so that they sort; JSON columns are canonical text.
 """
 
+from typing import Any
+
 from sqlalchemy import (
     Boolean,
     Column,
@@ -15,9 +17,17 @@ from sqlalchemy import (
     Table,
     Text,
     false,
+    text,
 )
 
 metadata = MetaData()
+
+
+def where_there(column: str) -> dict[str, Any]:
+    """An index without the rows that have nothing in `column`."""
+    condition = text(f"{column} IS NOT NULL")
+    return {"sqlite_where": condition, "postgresql_where": condition}
+
 
 scenarios = Table(
     "scenarios",
@@ -82,10 +92,10 @@ records = Table(
     Column("message_hash", LargeBinary, doc="of the messages that were asked: a retry has the same"),
     Index("records_by_sequence", "scenario", "sequence", unique=True),
     Index("records_by_time", "scenario", "created_at"),
-    Index("records_by_run", "scenario", "run"),
-    Index("records_by_session", "scenario", "session"),
-    Index("records_by_conversation", "scenario", "conversation"),
-    Index("records_by_messages", "scenario", "message_hash"),
+    Index("records_by_run", "run", "scenario", "sequence", **where_there("run")),
+    Index("records_by_session", "session", "scenario", "sequence", **where_there("session")),
+    Index("records_by_conversation", "scenario", "conversation", "sequence", **where_there("conversation")),
+    Index("records_by_messages", "scenario", "message_hash", **where_there("message_hash")),
 )
 
 pieces = Table(
@@ -99,10 +109,12 @@ pieces = Table(
 aliases = Table(
     "aliases",
     metadata,
-    Column("scenario", Text, nullable=False),
     Column("alias", Text, nullable=False),
+    Column("scenario", Text, nullable=False),
     Column("record_id", Text, nullable=False),
-    PrimaryKeyConstraint("scenario", "alias", "record_id"),
+    PrimaryKeyConstraint("alias", "scenario", "record_id"),
+    Index("aliases_by_record", "record_id"),
+    sqlite_with_rowid=False,
 )
 
 reports = Table(
@@ -285,7 +297,13 @@ holds = Table(
     Column("day", Text, nullable=False, doc="UTC date on which it was taken"),
     Column("scenario", Text, nullable=False),
     Column("step", Integer, nullable=False),
-    Column("epoch", Integer, nullable=False, doc="of the growth lease under which it was taken"),
+    Column(
+        "epoch",
+        Integer,
+        nullable=False,
+        server_default="0",
+        doc="of the growth lease under which it was taken",
+    ),
     Column("usd", Float, nullable=False, doc="the most that one call under way can cost"),
     Column("input_tokens", Integer, nullable=False),
     Column("output_tokens", Integer, nullable=False),

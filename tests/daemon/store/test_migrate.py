@@ -10,7 +10,7 @@ from sqlalchemy import text
 
 from daemon.store import migrate
 from daemon.store.engine import sqlite_url, writer_engine
-from daemon.store.schema import metadata, spending
+from daemon.store.schema import aliases, holds, metadata, spending
 from daemon.store.store import Store
 from reef.errors import Unavailable
 
@@ -54,15 +54,44 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     assert "REEF_HOME" in caught.value.hint
 
 
-def test_what_was_spent_before_it_was_kept_by_step_still_counts(tmp_path: Path) -> None:
-    url = sqlite_url(tmp_path / "reef.db")
+def at_revision(url: str, revision: str, *statements: str) -> None:
+    """Make a database as an earlier Reef left it."""
     engine = writer_engine(url)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrate, "REVISION", "0001")
+        patch.setattr(migrate, "REVISION", revision)
         migrate.migrate(engine)
     with engine.begin() as connection:
-        connection.execute(text("INSERT INTO spending VALUES ('2026-01-01', 's', 0.5, 3, 10, 20)"))
+        for statement in statements:
+            connection.execute(text(statement))
     engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["SELECT 1", "ALTER TABLE holds ADD COLUMN epoch INTEGER NOT NULL DEFAULT 7"],
+    ids=["0004", "between"],
+)
+def test_names_and_holds_of_before_are_kept(tmp_path: Path, change: str) -> None:
+    url = sqlite_url(tmp_path / "reef.db")
+    columns = "id, day, scenario, step, usd, input_tokens, output_tokens"
+    at_revision(
+        url,
+        "0004",
+        change,
+        f"INSERT INTO holds ({columns}) VALUES ('h', '2026-01-01', 's', 1, 0.5, 10, 20)",
+        "INSERT INTO aliases (scenario, alias, record_id) VALUES ('s', 'chatcmpl-1', 'r')",
+    )
+    store = Store(url)
+    (alias,) = store.read_now(lambda connection: connection.execute(aliases.select()).all())
+    (hold,) = store.read_now(lambda connection: connection.execute(holds.select()).all())
+    store.close()
+    assert alias._asdict() == {"scenario": "s", "alias": "chatcmpl-1", "record_id": "r"}
+    assert (hold.id, hold.epoch, hold.usd) == ("h", 0 if change == "SELECT 1" else 7, 0.5)
+
+
+def test_what_was_spent_before_it_was_kept_by_step_still_counts(tmp_path: Path) -> None:
+    url = sqlite_url(tmp_path / "reef.db")
+    at_revision(url, "0001", "INSERT INTO spending VALUES ('2026-01-01', 's', 0.5, 3, 10, 20)")
     store = Store(url)
     row = store.read_now(lambda connection: connection.execute(spending.select()).one())
     store.close()

@@ -17,7 +17,6 @@ def upgrade() -> None:
         sa.Column("day", sa.Text(), nullable=False),
         sa.Column("scenario", sa.Text(), nullable=False),
         sa.Column("step", sa.Integer(), nullable=False),
-        sa.Column("epoch", sa.Integer(), nullable=False),
         sa.Column("usd", sa.Float(), nullable=False),
         sa.Column("input_tokens", sa.Integer(), nullable=False),
         sa.Column("output_tokens", sa.Integer(), nullable=False),
