@@ -7,8 +7,9 @@ To add one: a module beside this one with `run(options) -> Report`, and its name
 import argparse
 import sys
 from importlib import import_module
+from pathlib import Path
 
-from bench.report import Options, keep
+from bench.report import RESULTS, Options, keep
 from reef.errors import ReefError
 
 ALL = ("cli", "start", "tui", "store", "proxy", "soak")
@@ -21,6 +22,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--records", type=int, default=Options.records, help="store: how many (1000000: all)")
     parser.add_argument("--requests", type=int, default=Options.requests, help="soak: how many")
     parser.add_argument("--rounds", type=int, default=Options.rounds, help="proxy: interleaved rounds")
+    parser.add_argument("--results", type=Path, default=RESULTS, metavar="FOLDER", help="where to keep them")
     asked = parser.parse_intermixed_args(words)
     if unknown := [name for name in asked.names if name not in ALL]:
         print(f"error: there is no benchmark `{unknown[0]}`\nhint: one of {', '.join(ALL)}", file=sys.stderr)
@@ -37,7 +39,7 @@ def main(words: list[str]) -> int:
             broken = True
             continue
         kept_as = f"{name}-guard" if options.guard and name == "proxy" else name
-        print(f"{report.text}\n\nkept in {keep(kept_as, report.data)}\n", flush=True)
+        print(f"{report.text}\n\nkept in {keep(kept_as, report.data, asked.results)}\n", flush=True)
         missed += [f"{name}: {line}" for line in report.missed]
     for line in missed:
         print(f"missed: {line}", file=sys.stderr)

@@ -1,7 +1,6 @@
-"""What the kernel says of running processes: CPU seconds, memory, free ports, a disk's pace."""
+"""What the kernel says of running processes: CPU seconds, memory, a disk's pace."""
 
 import os
-import socket
 import statistics
 import tempfile
 import time
@@ -9,14 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 _TICK = os.sysconf("SC_CLK_TCK")
-
-
-def free_port() -> int:
-    """A port that nobody listens on just now."""
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        port: int = door.getsockname()[1]
-        return port
 
 
 def family(pid: int) -> Iterator[int]:

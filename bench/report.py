@@ -20,7 +20,7 @@ class Options:
 
 @dataclass(frozen=True)
 class Check:
-    """A target and whether it is met. `number` is its row in the list of targets (docs/benchmarks.md)."""
+    """A target and whether it is met. `number` is its row in the list (docs/reference/benchmarks.md)."""
 
     number: int
     what: str
@@ -57,10 +57,10 @@ def judged(text: str, data: dict[str, Any], checks: list[Check]) -> Report:
     return Report(f"{text}\n\n{lines}", kept, missed)
 
 
-def keep(name: str, data: Any) -> Path:
-    """Write a report's data to `bench/results/NAME.json`."""
-    RESULTS.mkdir(exist_ok=True)
-    file = RESULTS / f"{name}.json"
+def keep(name: str, data: Any, folder: Path = RESULTS) -> Path:
+    """Write a report's data to `NAME.json` in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    file = folder / f"{name}.json"
     file.write_text(json.dumps(data, indent=2) + "\n", "utf-8")
     return file
 

@@ -12,9 +12,8 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from bench.processes import free_port
 from reef.errors import ReefError
-from tests.e2e.running import TOKEN, Daemon, clean_environment
+from tests.e2e.running import TOKEN, Daemon, clean_environment, free_port
 
 LITELLM = Path(__file__).parents[1] / ".cache" / "litellm"
 _START_S = 90.0

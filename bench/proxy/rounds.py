@@ -43,9 +43,6 @@ class Taken:
             for at in range(count)
         )
 
-    def has(self, who: str) -> bool:
-        return any(key[3] == who for key in self.rounds)
-
 
 def run_rounds(
     who: Sequence[Contender],

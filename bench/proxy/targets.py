@@ -1,4 +1,4 @@
-"""The targets that a run is held to (docs/benchmarks.md lists them)."""
+"""The targets that a run is held to (docs/reference/benchmarks.md lists them)."""
 
 from bench.proxy.contenders import Contender
 from bench.proxy.rounds import Taken

@@ -81,7 +81,7 @@ def _refuse_passthrough(loaded: Loaded, name: str, section: RecipeSection) -> No
     """Growth needs a key of its own: a recipe that calls a model must find an upstream that has one."""
     tasks = load_tasks(section.tasks) if section.tasks is not None else ()
     recipe = make_recipe(section.use, section.options())
-    if recipe.surface == "none" or not (tasks or recipe.needs_model()):
+    if recipe.surface == "none" or not (tasks or recipe.needs_model(())):
         return
     upstreams = {section.upstream}
     for entry in loaded.settings.scenario:

@@ -63,8 +63,11 @@ def listing(connection: Connection, wanted: Filter) -> tuple[list[dict[str, Any]
         raise Invalid(f"limit {wanted.limit} is out of range", hint=f"use 1 to {MAX_LIMIT}")
     query = _filtered(select(records), wanted)
     if wanted.after is not None:
-        last = find(connection, wanted.after)
-        mine, theirs = tuple_(records.c.created_at, records.c.id), (last["created_at"], last["id"])
+        last = find(connection, wanted.after, wanted.scenario)
+        mine: Any = records.c.sequence
+        theirs: Any = last["sequence"]
+        if wanted.scenario is None:
+            mine, theirs = tuple_(records.c.created_at, records.c.id), (last["created_at"], last["id"])
         query = query.where(mine < theirs if wanted.descending else mine > theirs)
     if wanted.scenario is None:
         if wanted.after_sequence:

@@ -133,7 +133,9 @@ class Budgets:
     def _account(self, scenario: str) -> _Account:
         account = self._accounts.get(scenario)
         if account is None:
-            account = self._accounts[scenario] = _Account(self._limits(scenario))
+            account = _Account(self._limits(scenario))
+            if account.limits:  # clients may ask under any name they like
+                self._accounts[scenario] = account
         if account.limits and account.day != (day := _day(self._clock())):
             account.begin(day, Used())
         return account

@@ -48,13 +48,13 @@ class Turn:
         draft.upstream_ms = (now - (self.sent or self.began)) * 1000
         if error is not None:
             draft.error_type, draft.error_message = error.type, error.message
-        if self.opens and status == "complete":
+        if self.opens and self.said is not None and status == "complete":
             reader = self.crossing or self.codec
             draft.parsed = reader.parse(draft.response, stream=draft.stream)
             response = draft.parsed.response
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
-                draft.conversation = (self.said or Said(self.facts.messages)).answered(answer)
+                draft.conversation = self.said.answered(answer)
                 draft.opens = True
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft

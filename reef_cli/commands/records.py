@@ -21,19 +21,39 @@ def records(
     scenario: Scenario = None,
     limit: Annotated[
         int | None,
-        typer.Option("-n", min=1, max=MOST, clamp=True, metavar="N", help="How many at most."),
+        typer.Option("-n", min=1, metavar="N", help="How many at most."),
     ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """The latest exchanges, newest first, over all scenarios unless one is named."""
     wanted = limit or SCREENFUL
     with Client() as client:
-        data = client.records(
-            scenario, limit=min(wanted + 1, MOST), request_type="inference", order="desc", payload=False
-        )
+        data = _latest(client, scenario, wanted + 1)
     if limit is None and len(data["records"]) > wanted:
         say(f"only the latest {wanted} records; more with -n")
     emit(_first(data, wanted), render.records, as_json=as_json)
+
+
+def _latest(client: Client, scenario: str | None, wanted: int) -> dict[str, Any]:
+    """So many of the latest exchanges, as one answer of the daemon would hold them."""
+    rows: list[dict[str, Any]] = []
+    cursor: dict[str, Any] = {}
+    while True:
+        data: dict[str, Any] = client.records(
+            scenario,
+            limit=min(wanted - len(rows), MOST),
+            request_type="inference",
+            order="desc",
+            payload=False,
+            **cursor,
+        )
+        rows += data["records"]
+        if len(rows) >= wanted or len(data["records"]) < MOST:
+            return {**data, "records": rows}
+        by_number = data.get("next_after_sequence") is not None
+        cursor = (
+            {"after_sequence": data["next_after_sequence"]} if by_number else {"after": data["next_after"]}
+        )
 
 
 def _first(data: dict[str, Any], wanted: int) -> dict[str, Any]:

@@ -27,9 +27,6 @@ class Tail:
     def receipts(self) -> Iterable[str]:
         return self._known.keys()
 
-    def get(self, receipt: str) -> dict[str, Any] | None:
-        return self._known.get(receipt)
-
     async def load_newest(self, client: "AsyncClient") -> None:
         """Raises `ReefError`."""
         limit = NEWEST if self._known else PAGE

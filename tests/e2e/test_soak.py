@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -10,9 +11,9 @@ from tests.e2e.running import ROOT
 
 @pytest.mark.slow
 @pytest.mark.timeout(400)
-def test_memory_stays_where_it_is() -> None:
+def test_memory_stays_where_it_is(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "bench", "soak", "--requests", "4000"],
+        [sys.executable, "-m", "bench", "soak", "--requests", "4000", "--results", str(tmp_path)],
         cwd=ROOT,
         capture_output=True,
         text=True,
