@@ -161,11 +161,11 @@ def test_more_records_than_the_daemon_hands_out_at_once(
         last = part[-1] if part else None
         return {
             "records": part,
-            "next_after_sequence": last["sequence"] if last and "scenario" in query else None,
+            "next_after_sequence": last["sequence"] if last and scenario else None,
             "next_after": last["agent_record_id"] if last else None,
         }
 
-    fake.routes["GET /reef/records"] = page
+    fake.routes["GET /reef/scenarios/city/records" if scenario else "GET /reef/records"] = page
     for wanted, there in ((2200, 2200), (5000, 2500)):
         ran = online("records", "-n", str(wanted), "--json", *scenario)
         found = json.loads(ran.out)["records"]
