@@ -4,7 +4,6 @@ The only module that knows all the others.
 """
 
 import asyncio
-import gc
 import logging
 import signal
 import socket
@@ -18,6 +17,7 @@ from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from daemon import memory
 from daemon.compose import open_rooms
 from daemon.growth.plugins import check_recipes, load_recipe
 from daemon.http import events, harness, logs, metrics, records, releases, reports, scenarios, status, steps
@@ -120,14 +120,10 @@ async def _serve(start: Start, journal: Journal) -> None:
                 forwarded_allow_ips=list(section.trusted_proxies),
                 backlog=BACKLOG,
             )
-            _collect_less()
+            memory.collect_less()
+            giving_back = asyncio.create_task(memory.give_back(), name="memory")
+            stack.callback(giving_back.cancel)
             await _Server(config, lambda: start.ready(url), stopping).serve(sockets=[door])
-
-
-def _collect_less() -> None:
-    """What is there now stays, so collections need not look at it; requests leave hardly any cycles behind."""
-    gc.freeze()
-    gc.set_threshold(10_000, 20, 20)
 
 
 class _Server(uvicorn.Server):

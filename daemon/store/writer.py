@@ -135,6 +135,7 @@ class Writer:
             if group:
                 self._commit(group)
                 self._written = True
+            del job, group  # while this waits for more, it holds on to nothing
             if stop:
                 self._checkpoint("TRUNCATE")
                 self._disconnect()
