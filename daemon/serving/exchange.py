@@ -76,8 +76,8 @@ class Exchange:
         draft.model = facts.model or runtimes[0].model
         draft.facts = facts
         draft.conversation = conversation
-        opens = conversation is None and served.prefix is not None and call.kind == "turn"
-        turn = Turn(call, draft, codec, facts, opens, began, said=said)
+        opens = said if conversation is None and call.kind == "turn" else None
+        turn = Turn(call, draft, codec, facts, opens, began)
         if call.kind == "count_tokens":
             if not runtimes[0].speaks(call.dialect):
                 return await self._estimated(turn)

@@ -14,18 +14,17 @@ from reef.errors import ReefError
 
 @dataclass(slots=True)
 class Turn:
-    """`opens`: no conversation is known for it, so its record is filed under what it and its answer say."""
+    """`opens`: what it says, where no conversation is known for it: its record is filed under that and its
+    answer."""
 
     call: Call
     draft: Draft
     codec: Codec
     facts: RequestFacts
-    opens: bool
+    opens: Said | None = None
     began: float = field(default_factory=perf_counter)
     sent: float = 0.0
     arrived: list[bytes] = field(default_factory=list)
-    said: Said | None = None
-    """What the request says, where that was digested already."""
     crossing: Crossing | None = None
     """The bridge it goes over, where the upstream lacks its dialect."""
 
@@ -48,13 +47,13 @@ class Turn:
         draft.upstream_ms = (now - (self.sent or self.began)) * 1000
         if error is not None:
             draft.error_type, draft.error_message = error.type, error.message
-        if self.opens and self.said is not None and status == "complete":
+        if self.opens is not None and status == "complete":
             reader = self.crossing or self.codec
             draft.parsed = reader.parse(draft.response, stream=draft.stream)
             response = draft.parsed.response
             answer = self.codec.turn(response) if response is not None else None
             if answer is not None:
-                draft.conversation = self.said.answered(answer)
+                draft.conversation = self.opens.answered(answer)
                 draft.opens = True
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from daemon.records.draft import Draft
 from daemon.serving.call import Call
+from daemon.serving.conversation import Said
 from daemon.serving.keeper import Keeper
 from daemon.serving.stream import Stream
 from daemon.serving.turn import Turn
@@ -129,7 +130,8 @@ def passed(
     codec = codec_for(dialect)
     draft = Draft(RECEIPT, "s", datetime(2026, 1, 1, tzinfo=UTC), dialect, request=request, stream=True)
     call = Call(dialect, PATHS[dialect], (), request)
-    turn = Turn(call, draft, codec, codec.facts(request), opens=True)
+    facts = codec.facts(request)
+    turn = Turn(call, draft, codec, facts, opens=Said(facts.messages))
     if upstream is not None:
         turn.crossing, draft.bridged = Crossing(dialect, upstream, load_request(request), RECEIPT), upstream
     out: list[bytes] = []
