@@ -1,6 +1,7 @@
 """Names and ids: how they are made and which are legal (protocol section 1)."""
 
 import os
+import random
 import re
 import time
 from datetime import UTC, datetime
@@ -13,10 +14,15 @@ _ENTRY_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 DEFAULT_SCENARIO = "default"
 
+# Ids are to differ, not to be secret; and asking the system for each lets another thread have the interpreter.
+_random = random.Random()  # noqa: S311  # no secrets are made of it
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_random.seed)
+
 
 def new_receipt() -> str:
     """A lower-case UUIDv7 (RFC 9562): 48 bits of milliseconds, then 74 random bits."""
-    value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+    value = (time.time_ns() // 1_000_000) << 80 | _random.getrandbits(80)
     value = value & ~(0xF << 76) | 0x7 << 76
     value = value & ~(0x3 << 62) | 0x2 << 62
     digits = f"{value:032x}"

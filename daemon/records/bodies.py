@@ -1,14 +1,12 @@
 """Bodies as pieces: a body is a sequence of hashes, each piece is stored once.
 
-A client sends its whole conversation with each turn, so a request is cut after each element of its lists (the
-messages, the tools): the next turn then begins with pieces that are stored already. Readers join whatever
-sequence they find, so where bodies are cut is no matter of the format.
+Readers join whatever sequence they find, so where bodies are cut (see `daemon.records.cutting`) is no matter
+of the format.
 """
 
 from collections import OrderedDict
 from collections.abc import Mapping
 from hashlib import blake2b
-from itertools import pairwise
 from threading import local
 
 import zstandard
@@ -18,20 +16,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from daemon.store.quick import Quick
 from daemon.store.schema import pieces
 from daemon.wire.scrub import mask
-from daemon.wire.spans import Layout
-from reef.errors import Invalid, Unavailable
+from reef.errors import Unavailable
 
 HASH_BYTES = 16
 PLAIN, ZSTD = 0, 1
 COMPRESS_FROM_BYTES = 256
 ZSTD_LEVEL = 3
-CUT_FROM_BYTES = 4096
-"""A shorter body is one piece."""
-MOST_PIECES = 10_000
 CLEAN_KEPT = 8192
 LOOK_UP_FROM_BYTES = 32_768
 """So many bytes are cheaper to look up, and perhaps leave out, than to compress and store again."""
-_LISTS = frozenset({"messages", "input", "tools", "system"})
 _LOOKED_UP = 500
 _KNOWN = Quick(select(pieces.c.hash).where(pieces.c.hash.in_(bindparam("hashes", expanding=True))))
 _INSERT = {
@@ -43,19 +36,6 @@ _packing = local()
 
 def piece_hash(data: bytes) -> bytes:
     return blake2b(data, digest_size=HASH_BYTES).digest()
-
-
-def cut(body: bytes) -> list[bytes]:
-    """The pieces of a request; joined they are its very bytes. What is no JSON object is one piece."""
-    if len(body) < CUT_FROM_BYTES:
-        return [body] if body else []
-    try:
-        cuts = Layout(body).cuts(_LISTS)
-    except (Invalid, IndexError):
-        return [body]
-    if len(cuts) > MOST_PIECES:
-        return [body]
-    return [body[start:end] for start, end in pairwise([0, *cuts, len(body)]) if start < end]
 
 
 class Masking:

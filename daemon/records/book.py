@@ -7,7 +7,6 @@ from typing import Any
 from orjson import dumps, loads
 from sqlalchemy import Connection, bindparam, insert, select, update
 
-from daemon.records.bodies import store_pieces
 from daemon.records.draft import Draft
 from daemon.records.entry import Entry, EntryMaker, PriceOf
 from daemon.records.retries import supersede
@@ -77,11 +76,11 @@ class RecordBook:
 
     def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Usage]:
         """Store the exchanges that wait, in the writer's thread."""
-        pieces: dict[bytes, bytes] = {}
-        entries = [self._maker.entry(draft, pieces) for draft in drafts]
+        commit = self._maker.commit()
+        entries = [self._maker.entry(draft, commit) for draft in drafts]
         for entry, sequence in zip(entries, _sequences(connection, drafts), strict=True):
             entry.row["sequence"] = sequence
-        store_pieces(connection, pieces)
+        commit.store(connection)
         _INSERT_RECORDS.many(connection, [entry.row for entry in entries])
         for entry in entries:
             if entry.messages is not None:

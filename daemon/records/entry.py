@@ -9,8 +9,8 @@ from typing import Any
 
 from orjson import dumps, loads
 
-from daemon.records.bodies import Masking, cut
 from daemon.records.draft import Draft
+from daemon.records.keeping import Bodies, Commit, Kept
 from daemon.records.kinds import kind_of
 from daemon.records.retries import message_hash
 from daemon.store.codec import dump
@@ -46,14 +46,16 @@ class EntryMaker:
     def __init__(self, scrub: bool, price_of: PriceOf) -> None:
         self._scrub = scrub
         self._price_of = price_of
-        self._masking = Masking(scrub)
+        self._bodies = Bodies(scrub)
+        self.commit = self._bodies.commit
 
-    def entry(self, draft: Draft, pieces: dict[bytes, bytes]) -> Entry:
-        """Read a draft, and put the pieces of its bodies among `pieces` (by hash).
+    def entry(self, draft: Draft, commit: Commit) -> Entry:
+        """Read a draft, and have its bodies stored with `commit`.
 
         The draft gets its right `kind`, and `status` where the answer was an error after all.
         """
-        messages = _recognise(draft) if draft.kind == "turn" else None
+        request = self._bodies.request(draft.request, draft.id, commit)
+        messages = _recognise(draft, request) if draft.kind == "turn" else None
         parsed = draft.parsed or read_answer(
             draft.dialect,
             draft.response,
@@ -66,9 +68,11 @@ class EntryMaker:
             draft.status, draft.error_type = "failed", "upstream"
             draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
         usage = self._usage(draft, parsed)
-        request, hits = self._pieces(cut(draft.request), pieces)
-        forwarded, more = (None, 0) if draft.forwarded is None else self._pieces(cut(draft.forwarded), pieces)
-        response, yet_more = self._pieces([draft.response] if draft.response else [], pieces)
+        forwarded = None
+        if draft.forwarded is not None:
+            forwarded = self._bodies.forwarded(draft.forwarded, request, commit)
+        response, scrubbed = commit.add(draft.response) if draft.response else (b"", 0)
+        scrubbed += sum(hits for kept in (request, forwarded) if kept for hits in kept.masked.values())
         said, in_error = self._masked((draft.error_message or "").encode())
         metadata: dict[str, Any] = {"tags": dict(draft.tags)}
         if draft.bridged:
@@ -79,7 +83,7 @@ class EntryMaker:
         if draft.tags or draft.attempts:
             masked, in_metadata = self._masked(dumps(metadata))
             metadata = loads(masked) if in_metadata else metadata
-        scrubbed = hits + more + yet_more + in_error + in_metadata
+        scrubbed += in_error + in_metadata
         row = {
             "id": draft.id,
             "scenario": draft.scenario,
@@ -110,8 +114,8 @@ class EntryMaker:
             "error_type": draft.error_type,
             "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
             "metadata": dump(metadata | {"scrubbed": scrubbed, "imported": False}),
-            "request_pieces": request,
-            "forwarded_pieces": forwarded,
+            "request_pieces": request.keys,
+            "forwarded_pieces": forwarded.keys if forwarded else None,
             "response_pieces": response,
             "message_hash": messages,
         }
@@ -129,21 +133,11 @@ class EntryMaker:
             price.cost(parsed.billed) if price and parsed.billed else None,
         )
 
-    def _pieces(self, parts: list[bytes], pieces: dict[bytes, bytes]) -> tuple[bytes, int]:
-        """The hashes of a body's parts, joined, and how many credentials were masked in them."""
-        hashes, total = [], 0
-        for part in parts:
-            key, data, hits = self._masking.masked(part)
-            hashes.append(key)
-            pieces[key] = data
-            total += hits
-        return b"".join(hashes), total
-
     def _masked(self, text: bytes) -> tuple[bytes, int]:
         return mask(text) if self._scrub and text else (text, 0)
 
 
-def _recognise(draft: Draft) -> bytes | None:
+def _recognise(draft: Draft, request: Kept) -> bytes | None:
     """Give the draft its right kind; for a turn, return the hash of its messages.
 
     What cannot be read is a turn without one.
@@ -151,6 +145,6 @@ def _recognise(draft: Draft) -> bytes | None:
     try:
         facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
         draft.kind = kind_of(facts)
-        return message_hash(facts.payload) if draft.kind == "turn" else None
+        return message_hash(facts.payload, request.keys_of) if draft.kind == "turn" else None
     except (Invalid, RecursionError):
         return None

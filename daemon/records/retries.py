@@ -3,6 +3,7 @@
 Equal requests that ran at the same time are no retries: who asks for several answers at once wants them all.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
@@ -21,16 +22,19 @@ _STORED_TO = timedelta(milliseconds=1)
 """How exact stored times are."""
 
 
-def message_hash(payload: Json) -> bytes | None:
-    """Names the message list of a request; None where there is none.
+def message_hash(payload: Json, keys_of: Callable[[str], bytes | None]) -> bytes | None:
+    """Names the message list of a request; None where there is none. `keys_of(key)` has the hashes of the
+    list's bytes, where it has any: who sends messages again sends the same bytes.
 
     System text beside the list is left out: some clients vary it.
     """
-    said = payload.get("messages") or payload.get("input")
-    if not said:
+    key = "messages" if payload.get("messages") else "input"
+    if not (said := payload.get(key)):
         return None
-    before = [payload.get(key) for key in ("previous_response_id", "conversation")]
-    return blake2b(dump([said, *before]), digest_size=HASH_BYTES).digest()
+    hashes = keys_of(key) if isinstance(said, list) else None
+    before = [payload.get(name) for name in ("previous_response_id", "conversation")]
+    named = hashes + dump(before) if hashes else dump([said, *before])
+    return blake2b(named, digest_size=HASH_BYTES).digest()
 
 
 def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tuple[str, str]]:

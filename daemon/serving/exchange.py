@@ -12,7 +12,7 @@ from daemon.serving.asking import ask
 from daemon.serving.bridging import ESTIMATE, JSON, cannot_count, count
 from daemon.serving.budgets import Budgets
 from daemon.serving.call import Answer, Call
-from daemon.serving.conversation import Said, session_key
+from daemon.serving.conversation import Examples, Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
@@ -54,6 +54,7 @@ class Exchange:
         self.keeper = Keeper(records, on_record_failure, on_record)
         self.complete = OwnCalls(router, self.keeper, upstream_of).complete
         self._scenarios = scenarios
+        self._examples = Examples()
 
     async def answer(self, call: Call) -> Answer:
         """Answer a request. What the upstream refuses or breaks is an answer too (and a record).
@@ -125,8 +126,8 @@ class Exchange:
         if session is not None:
             key = session_key(session)
             return await self._scenarios.pinned(scenario, key) or head, key, None
-        said = Said(facts.messages)
-        for key in said.history:
+        said = Said(facts.messages, self._examples)
+        for key in said.history():
             if (pinned := await self._scenarios.pinned(scenario, key)) is not None:
                 return pinned, key, said
         return head, None, said

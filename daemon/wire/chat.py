@@ -30,6 +30,8 @@ from reef.runtime import Parsed
 
 # Inside a JSON string these quotes would be escaped, so this matches a key with a string value only.
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
+_ROLES = {"developer": "system", "function": "tool"}
+_MORE = ("tool_calls", "tool_call_id", "name")
 _KEPT = ("id", "created", "model", "system_fingerprint", "service_tier")
 
 
@@ -159,11 +161,10 @@ def _messages(payload: Json) -> list[Message]:
 
 def _message(message: Json) -> Message:
     role = string(message.get("role")) or "user"
-    neutral: Message = {
-        "role": {"developer": "system", "function": "tool"}.get(role, role),
-        "content": content_text(message.get("content")),
-    }
-    neutral |= {key: message[key] for key in ("tool_calls", "tool_call_id", "name") if message.get(key)}
+    neutral: Message = {"role": _ROLES.get(role, role), "content": content_text(message.get("content"))}
+    for key in _MORE:
+        if value := message.get(key):
+            neutral[key] = value
     return neutral
 
 

@@ -173,6 +173,8 @@ def _turn(message: Json) -> list[Message]:
     """A message in chat form: results of tools become messages of their own, before what else it says."""
     role = string(message.get("role")) or "user"
     content = message.get("content")
+    if isinstance(content, str):
+        return [{"role": role, "content": content}]
     parts = mappings(content)
     neutral: list[Message] = [
         {

@@ -11,32 +11,49 @@ MASK = b"[masked by reef]"
 
 
 class Shape(NamedTuple):
-    """One kind of literal. `words` (lower case) are looked for first: that is far faster than matching. Where
-    they are many, each has one of `parts` in it.
+    """One kind of literal.
 
+    One of `hints` is found where there may be one, far faster than `expression`; several shapes may share it,
+    and then one of `words` has to be there as well. Where it is `folded`, hints are looked for in lower case.
     Where the expression has the group `secret`, the rest of the match stays readable.
     """
 
     name: str
+    hints: tuple[re.Pattern[bytes], ...]
     words: tuple[bytes, ...]
     expression: re.Pattern[bytes]
-    parts: tuple[bytes, ...] = ()
+    folded: bool = False
 
 
 _EDGE = rb"(?<![A-Za-z0-9_-])"
 _BEGIN, _END = (rb"-----%s [A-Z ]{0,24}PRIVATE KEY-----" % word for word in (b"BEGIN", b"END"))
-_NAMES = (b"api key", b"access key", b"secret key", b"access token", b"auth token", b"client secret")
-_ASSIGNED = tuple(name.replace(b" ", gap) for name in _NAMES for gap in (b"", b"_", b"-"))
 
 
-def _shape(name: str, words: str, expression: bytes, *parts: bytes) -> Shape:
-    return Shape(name, tuple(words.encode().split()), re.compile(expression), parts)
+def _ending(last: bytes, *words: bytes) -> re.Pattern[bytes]:
+    """Finds words that end alike: it is fast since the end is looked for first."""
+    return re.compile(last + b"(?:" + b"|".join(b"(?<=%s)" % (word + last) for word in words) + b")")
 
 
-_SHAPES = (
+_DASH = _ending(b"-", b"sk", b"glpat", b"xox[abeoprs]")
+_UNDERSCORE = _ending(b"_", b"k_live", b"k_test", b"gh[pousr]", b"github_pat", b"hf", b"npm")
+_CAPITAL_A = re.compile(rb"A(?:KIA|SIA|Iza)")
+_ASSIGNED = (
+    _ending(b"key", b"api", b"api[_-]", b"access", b"access[_-]", b"secret", b"secret[_-]"),
+    _ending(b"token", b"access", b"access[_-]", b"auth", b"auth[_-]"),
+    _ending(b"secret", b"client", b"client[_-]"),
+    re.compile(rb"passw"),
+)
+
+
+def _shape(name: str, hint: re.Pattern[bytes], words: str, expression: bytes) -> Shape:
+    return Shape(name, (hint,), tuple(words.encode().split()), re.compile(expression))
+
+
+SHAPES = (
     _shape(
         "a private key",
-        "key-----",
+        re.compile(rb"PRIVATE KEY-----"),
+        "",
         _BEGIN
         + rb"(?:[A-Za-z0-9+/=\s:,-]|\\[nrt])*?"
         + _END
@@ -44,34 +61,49 @@ _SHAPES = (
         + _BEGIN
         + rb"(?:[A-Za-z0-9+/=]{16,}|\s|\\[nrt])*",
     ),
-    _shape("an API key (sk-...)", "sk-", _EDGE + rb"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
-    _shape("a Stripe key", "k_live_ k_test_", _EDGE + rb"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
-    _shape("a GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", _EDGE + rb"gh[pousr]_[A-Za-z0-9]{30,}"),
-    _shape("a GitHub token", "github_pat_", _EDGE + rb"github_pat_[A-Za-z0-9_]{30,}"),
-    _shape("a GitLab token", "glpat-", _EDGE + rb"glpat-[A-Za-z0-9_-]{16,}"),
+    _shape("an API key (sk-...)", _DASH, "sk-", _EDGE + rb"sk-(?=[A-Za-z_-]*[0-9])[A-Za-z0-9_-]{20,}"),
+    _shape("a Stripe key", _UNDERSCORE, "k_live_ k_test_", _EDGE + rb"[sr]k_(?:live|test)_[A-Za-z0-9]{16,}"),
+    _shape("a GitHub token", _UNDERSCORE, "ghp_ gho_ ghu_ ghs_ ghr_", _EDGE + rb"gh[pousr]_[A-Za-z0-9]{30,}"),
+    _shape("a GitHub token", _UNDERSCORE, "github_pat_", _EDGE + rb"github_pat_[A-Za-z0-9_]{30,}"),
+    _shape("a GitLab token", _DASH, "glpat-", _EDGE + rb"glpat-[A-Za-z0-9_-]{16,}"),
+    _shape("a Slack token", _DASH, "xox", _EDGE + rb"xox[abeoprs]-[A-Za-z0-9-]{16,}"),
+    _shape("a Hugging Face token", _UNDERSCORE, "hf_", _EDGE + rb"hf_[A-Za-z0-9]{30,}"),
+    _shape("an npm token", _UNDERSCORE, "npm_", _EDGE + rb"npm_[A-Za-z0-9]{30,}"),
     _shape(
-        "a Slack token",
-        "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-",
-        _EDGE + rb"xox[abeoprs]-[A-Za-z0-9-]{16,}",
-        b"xox",
+        "an AWS access key",
+        _CAPITAL_A,
+        "AKIA ASIA",
+        _EDGE + rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])",
     ),
-    _shape("a Hugging Face token", "hf_", _EDGE + rb"hf_[A-Za-z0-9]{30,}"),
-    _shape("an npm token", "npm_", _EDGE + rb"npm_[A-Za-z0-9]{30,}"),
-    _shape("an AWS access key", "akia asia", _EDGE + rb"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    _shape("a Google API key", "aiza", _EDGE + rb"AIza[A-Za-z0-9_-]{35}"),
-    _shape("a JSON web token", "eyj", _EDGE + rb"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}"),
-    _shape("a bearer token", "bearer", rb"(?i:bearer)[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{20,}=*)"),
+    _shape("a Google API key", _CAPITAL_A, "AIza", _EDGE + rb"AIza[A-Za-z0-9_-]{35}"),
+    _shape(
+        "a JSON web token",
+        re.compile(rb"J(?<=eyJ)"),
+        "eyJ",
+        _EDGE + rb"eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}",
+    ),
+    Shape(
+        "a bearer token",
+        (re.compile(rb"bearer"),),
+        (),
+        re.compile(rb"(?i:bearer)[ \t]+(?P<secret>[A-Za-z0-9._~+/-]{20,}=*)"),
+        folded=True,
+    ),
     Shape(
         "a credential in an assignment",
-        (*_ASSIGNED, b"password", b"passwd"),
+        _ASSIGNED,
+        (),
         re.compile(
             rb"(?i:(?:api|access|secret)[_-]?key|(?:access|auth)[_-]?token|client[_-]?secret|passw(?:or)?d)"
             rb"""\\?["']?\s*[:=]\s*\\?["']?"""
             rb"(?P<secret>(?=[A-Za-z_./+-]*[0-9])[A-Za-z0-9_./+-]{16,}=*)"
         ),
-        (b"key", b"token", b"secret", b"passw"),
+        folded=True,
     ),
 )
+
+
+_HINTS = tuple(dict.fromkeys((hint, shape.folded) for shape in SHAPES for hint in shape.hints))
 
 
 def mask(data: bytes) -> tuple[bytes, int]:
@@ -90,16 +122,17 @@ def find_credential(text: str) -> str | None:
 
 
 def _candidates(data: bytes) -> list[Shape]:
+    """The shapes of which there may be one in `data`."""
     lowered = data.lower()
-    found = []
-    for shape in _SHAPES:
-        if shape.parts and not any(part in lowered for part in shape.parts):
-            continue
-        for word in shape.words:
-            if word in lowered:
-                found.append(shape)
-                break
-    return found
+    hinted = [hint for hint, folded in _HINTS if hint.search(lowered if folded else data)]
+    if not hinted:
+        return []
+    return [
+        shape
+        for shape in SHAPES
+        if any(hint in hinted for hint in shape.hints)
+        and (not shape.words or any(word in data for word in shape.words))
+    ]
 
 
 def _replace(match: re.Match[bytes]) -> bytes:

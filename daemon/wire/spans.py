@@ -84,32 +84,41 @@ class Layout:
             yield Span(at, end)
             at = self._next(end)
 
-    def cuts(self, keys: Collection[str]) -> list[int]:
+    def cuts(self, keys: Collection[str], *, inside: bool = False) -> Iterator[tuple[str | None, int]]:
         """Where to cut the body so that each element of the root's arrays under `keys` stands by itself, any
-        separator in front of it: before the first, and after each. None where the root is no object.
+        separator in front of it: (key, where its elements begin) for each of the arrays, each followed by
+        (None, where it ends) for its elements. None where the root is no object.
+
+        `inside`: what is read here is the rest of a body, behind one of these places.
 
         Raises:
             Invalid, IndexError: it is not JSON after all.
         """
-        found: list[int] = []
-        at = self._skip(0)
-        if self.text[at] != "{":
-            return found
-        at = self._skip(at + 1)
-        while self.text[at] != "}":
-            key, at = self._decode(at)
-            at = self._skip(self._skip(at) + 1)
-            if key in keys and self.text[at] == "[":
+        text = self.text
+        if inside:
+            at = self._next(0)
+        else:
+            at = self._skip(0)
+            if text[at] != "{":
+                return
+            at = self._skip(at + 1)
+        while inside or text[at] != "}":
+            if not inside:
+                if text[at] != '"':
+                    raise Invalid("the body is not JSON: a key is no string")
+                key, at = self._decode(at)
+                at = self._skip(self._skip(at) + 1)
+                if key not in keys or text[at] != "[":
+                    at = self._next(self._decode(at)[1])
+                    continue
                 at = self._skip(at + 1)
-                found.append(at)
-                while self.text[at] != "]":
-                    at = self._decode(at)[1]
-                    found.append(at)
-                    at = self._next(at)
-                at = self._next(at + 1)
-            else:
-                at = self._next(self._decode(at)[1])
-        return found
+                yield key, at
+            while text[at] != "]":
+                at = self._decode(at)[1]
+                yield None, at
+                at = self._next(at)
+            at = self._next(at + 1)
+            inside = False
 
     def _skip(self, at: int) -> int:
         text = self.text

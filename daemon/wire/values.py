@@ -77,6 +77,8 @@ def integer(value: Any) -> int | None:
 
 def content_text(content: Any) -> str:
     """`text_of` for content that may hold anything."""
+    if isinstance(content, str):
+        return content
     if isinstance(content, list):
         return text_of([part for part in content if isinstance(part, str | dict)])
     return text_of(content)

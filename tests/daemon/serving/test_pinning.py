@@ -6,8 +6,10 @@ from typing import Any
 
 import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from daemon.serving.conversation import Said
+from daemon.serving.conversation import KEPT, KEPT_CHARS, KEPT_FROM_CHARS, Examples, Said
 from daemon.wire.codec import codec_for
 from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
@@ -120,10 +122,56 @@ def test_without_injection_nothing_is_looked_up(stub: StubProvider) -> None:
 def test_keys_see_what_was_said_only() -> None:
     user = {"role": "user", "content": "hi"}
     answer = {"role": "assistant", "content": "ho"}
-    assert Said([user]).history == ()
-    assert Said([{"role": "system", "content": "today"}, user, answer]).history == (
+    assert list(Said([user]).history()) == []
+    assert list(Said([{"role": "system", "content": "today"}, user, answer]).history()) == [
         Said([user]).answered(answer | {"content": " ho\n"}),
-    )
-    assert len(Said([user, answer, user, answer]).history) == 2
+    ]
+    assert len(list(Said([user, answer, user, answer]).history())) == 2
     called = answer | {"tool_calls": [{"id": "c1"}]}
     assert Said([user]).answered(called) != Said([user]).answered(answer)
+
+
+MESSAGES = st.lists(
+    st.fixed_dictionaries(
+        {
+            "role": st.sampled_from(["user", "assistant", "tool", "system"]),
+            "content": st.sampled_from(["", "hi", "é" * KEPT_FROM_CHARS, "x" * KEPT_FROM_CHARS]),
+        },
+        optional={"tool_calls": st.lists(st.fixed_dictionaries({"id": st.sampled_from(["a", "b"])}))},
+    ),
+    max_size=5,
+)
+
+
+@given(st.lists(MESSAGES, min_size=1, max_size=4), MESSAGES)
+def test_what_was_digested_before_gets_the_same_keys(asked: list[Any], beginning: list[Any]) -> None:
+    examples = Examples()
+    answer = {"role": "assistant", "content": "ho"}
+    for more in [*asked, *reversed(asked)]:
+        alone, helped = (Said([*beginning, *more], known) for known in (None, examples))
+        assert list(helped.history()) == list(alone.history())
+        assert helped.answered(answer) == alone.answered(answer)
+        assert list(helped.history()) == list(alone.history())
+
+
+def test_examples_are_remembered_within_bounds() -> None:
+    def shots(name: int, question: str = "?", chars: int = KEPT_FROM_CHARS) -> list[Any]:
+        pair = [{"role": "user", "content": f"{name}"}, {"role": "assistant", "content": "x" * (chars // 2)}]
+        return [*pair, *pair, {"role": "user", "content": question}]
+
+    def known(examples: Examples, said: list[Any]) -> bool:
+        return examples.find(said[:-1]) is not None
+
+    examples = Examples()
+    for name in range(KEPT + 1):
+        list(Said(shots(name), examples).history())
+    assert known(examples, shots(KEPT, "another"))
+    assert not known(examples, shots(0))
+    large = shots(-1, chars=KEPT_CHARS - 100)
+    list(Said(large, examples).history())
+    assert known(examples, large)
+    assert not known(examples, shots(KEPT))
+    for chars in (KEPT_CHARS + 100, KEPT_FROM_CHARS - 100):  # too large for it, and not worth it
+        said = shots(-2, chars=chars)
+        list(Said(said, examples).history())
+        assert not known(examples, said)

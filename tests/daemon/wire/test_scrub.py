@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.wire.scrub import MASK, find_credential, mask
+from daemon.wire.scrub import MASK, SHAPES, find_credential, mask
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + "A" * 60 + "\n-----END RSA PRIVATE KEY-----"
 SECRETS = [
@@ -86,3 +86,31 @@ def test_a_key_without_its_end() -> None:
 )
 def test_any_json_stays_json(value: object) -> None:
     json.loads(mask(json.dumps(value).encode())[0])
+
+
+PARTS = [*SECRETS, "Bearer ", "API-key: ", "Password=", "client_SECRET = '", "authToken:", "a1" * 20, "sk-"]
+PARTS += [
+    "ghp_",
+    "-----",
+    "PRIVATE KEY-----",
+    "_",
+    "-",
+    "A",
+    "eyJ",
+    "xox",
+    "AIza",
+    "key",
+    " ",
+    ".",
+    "\n",
+    "hf",
+]
+
+
+@given(st.lists(st.sampled_from(PARTS) | st.text(max_size=5), max_size=12).map("".join))
+def test_no_shape_is_overlooked(text: str) -> None:
+    data = text.encode()
+    for shape in SHAPES:
+        if shape.expression.search(data):
+            assert find_credential(text)
+            assert mask(data)[1] > 0
