@@ -14,7 +14,7 @@ _ENTRY_ID = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
 
 DEFAULT_SCENARIO = "default"
 
-# Ids are to differ, not to be secret; and asking the system for each lets another thread have the interpreter.
+# Ids are to differ, not to be secret; and asking the system for each lets another thread go first.
 _random = random.Random()  # noqa: S311  # no secrets are made of it
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_random.seed)
