@@ -100,9 +100,24 @@ def test_a_server_waits_until_its_answer_is_read(run: Run) -> None:
             assert not sent.is_set()
             sizes = [len(chunk) async for chunk in answer]
             assert sum(sizes) == MUCH
-            assert not answer.paused
 
     sent = asyncio.Event()
+    run(body())
+
+
+def test_a_connection_goes_on_after_a_slow_reader(run: Run) -> None:
+    """Though its server had to wait when the last of the body came."""
+
+    async def body() -> None:
+        large = b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % (HIGH_WATER + 1) + b"x" * (HIGH_WATER + 1)
+        async with serving(says(large, HELLO)) as server, client(server.url) as http:
+            answer = await http.ask("GET", "/x")
+            await until(lambda: answer.over)
+            assert answer.paused
+            assert await (await http.ask("GET", "/x")).whole() == b"hello"
+            assert len(await answer.whole()) == HIGH_WATER + 1
+            assert server.peers == 1
+
     run(body())
 
 
@@ -165,6 +180,7 @@ def test_an_answer_may_come_before_the_request_is_over(run: Run, whole: bool) ->
             answer = await http.ask("POST", "/x", (), b"x" * MUCH)
             assert answer.status == (413 if whole else 200)
             assert await answer.whole() == (b"no" if whole else b"ok")
+            assert not http._idle
             await server.gone.acquire()
             await until(lambda: not http._open)
 
