@@ -62,7 +62,7 @@ class Client:
         """
         head = head_of(method, self._prefix + path, self._fixed, headers, len(body))
         bodiless = method == "HEAD"
-        connection = self._idle.popitem()[0] if self._idle else await self._connect()
+        connection = self._kept() or await self._connect()
         try:
             return await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
         except BrokeOff:
@@ -82,6 +82,14 @@ class Client:
         if self._open:
             self._emptied = self._loop.create_future()
             await asyncio.wait([self._emptied], timeout=_LAST_S)
+
+    def _kept(self) -> Connection | None:
+        """The connection that was used last: it is the least likely to be closed just now."""
+        while self._idle:
+            connection, _ = self._idle.popitem()
+            if connection.alive:
+                return connection
+        return None
 
     async def _connect(self) -> Connection:
         if self._closed:

@@ -36,6 +36,10 @@ class Connection(asyncio.Protocol):
         self._may_pause = True
         self._tunnelling = False
 
+    @property
+    def alive(self) -> bool:
+        return not self.closed and self.transport is not None and not self.transport.is_closing()
+
     async def ask(
         self,
         head: bytes,
