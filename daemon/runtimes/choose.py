@@ -5,16 +5,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import aiohttp
 import orjson
 
+from daemon.runtimes.http.answer import Answer
+from daemon.runtimes.http.client import Client
+from daemon.runtimes.http.errors import HttpError
+from daemon.runtimes.http.route import LOOPBACK
 from daemon.runtimes.models import KNOWN, file_of, find_server
-from daemon.runtimes.upstream import LOOPBACK, full_base, model_ids
+from daemon.runtimes.upstream import full_base, model_ids
 from daemon.settings.model import Settings, UpstreamSection
 from reef._url import http_address
 from reef.errors import ConfigError, Invalid, NotFound
 
-_PROBE = aiohttp.ClientTimeout(total=0.5, sock_connect=0.25)
+_PROBE_S, _PROBE_CONNECT_S = 0.5, 0.25
 _KNOWN_PORTS = ((11434, "ollama"), (1234, "lm-studio"), (8080, "llama-server"), (8000, "vllm"))
 _OPENAI = "https://api.openai.com/v1"
 _ANTHROPIC = "https://api.anthropic.com/v1"
@@ -129,8 +132,7 @@ def _keys(environ: Mapping[str, str]) -> Choice | None:
 
 
 async def _local(known_ports: tuple[tuple[int, str], ...], model: str | None) -> Choice | None:
-    async with aiohttp.ClientSession(timeout=_PROBE) as session:
-        answers = await asyncio.gather(*(_models_at(session, port) for port, _ in known_ports))
+    answers = await asyncio.gather(*(_models_at(port) for port, _ in known_ports))
     for (port, name), models in zip(known_ports, answers, strict=True):
         if models:
             upstream = UpstreamSection(
@@ -142,15 +144,28 @@ async def _local(known_ports: tuple[tuple[int, str], ...], model: str | None) ->
     return None
 
 
-async def _models_at(session: aiohttp.ClientSession, port: int) -> list[str]:
+async def _models_at(port: int) -> list[str]:
     """The models of a server on this machine; none where no model server answers, or a Reef does."""
-    try:
-        async with session.get(f"http://127.0.0.1:{port}/v1/models") as answer:
-            if answer.status != 200 or _is_reef(answer):
-                return []
-            return model_ids(orjson.loads(await answer.read()))
-    except (aiohttp.ClientError, OSError, ValueError):
+    found = await _probe(f"http://127.0.0.1:{port}", "/v1/models")
+    if found is None or found[0].status != 200 or _is_reef(found[0]):
         return []
+    try:
+        return model_ids(orjson.loads(found[1]))
+    except ValueError:
+        return []
+
+
+async def _probe(base_url: str, path: str) -> tuple[Answer, bytes] | None:
+    """What an impatient GET is answered, and the body; None without an answer."""
+    client = Client(base_url, connect_timeout_s=_PROBE_CONNECT_S, read_timeout_s=_PROBE_S, reuse=False)
+    try:
+        async with asyncio.timeout(_PROBE_S):
+            answer = await client.ask("GET", path)
+            return answer, await answer.whole()
+    except (HttpError, TimeoutError):
+        return None
+    finally:
+        await client.close()
 
 
 async def _refuse_reef(upstream: UpstreamSection, settings: Settings, environ: Mapping[str, str]) -> None:
@@ -167,18 +182,12 @@ async def _refuse_reef(upstream: UpstreamSection, settings: Settings, environ: M
 
 async def _reef_answers(host: str, port: int) -> bool:
     shown = f"[{host}]" if ":" in host else host
-    try:
-        async with (
-            aiohttp.ClientSession(timeout=_PROBE) as session,
-            session.get(f"http://{shown}:{port}/healthz") as answer,
-        ):
-            return _is_reef(answer)
-    except (aiohttp.ClientError, OSError, ValueError):
-        return False
+    found = await _probe(f"http://{shown}:{port}", "/healthz")
+    return found is not None and _is_reef(found[0])
 
 
-def _is_reef(answer: aiohttp.ClientResponse) -> bool:
-    return answer.headers.get("server", "").lower().startswith("reef/")
+def _is_reef(answer: Answer) -> bool:
+    return any(name == "server" and value.lower().startswith("reef/") for name, value in answer.headers)
 
 
 def _place(url: str) -> tuple[str, int]:

@@ -10,15 +10,22 @@ def key_of(section: UpstreamSection, environ: Mapping[str, str]) -> str | None:
     """The key that an upstream is configured with; None where it needs none, or takes its clients' own.
 
     Raises:
-        ConfigError: the variable is not set, or the file cannot be read or is empty.
+        ConfigError: the variable is not set, the file cannot be read or is empty, or it is no key.
     """
-    if section.api_key_env is not None:
-        if key := environ.get(section.api_key_env, "").strip():
-            return key
-        raise ConfigError(
-            f"upstream `{section.name}` takes its key from {section.api_key_env}, which is not set",
-            hint=f"export {section.api_key_env}=..., or leave out api_key_env if it needs no key",
-        )
+    variable = section.api_key_env
+    if variable is not None:
+        key = environ.get(variable, "").strip()
+        if not key:
+            raise ConfigError(
+                f"upstream `{section.name}` takes its key from {variable}, which is not set",
+                hint=f"export {variable}=..., or leave out api_key_env if it needs no key",
+            )
+        if why := _not_a_key(key):
+            raise ConfigError(
+                f"upstream `{section.name}` takes its key from {variable}, which cannot be used\n{why}",
+                hint=f"set {variable} to the key and nothing else",
+            )
+        return key
     return _from_file(section) if section.api_key_file is not None else None
 
 
@@ -27,16 +34,21 @@ def _from_file(section: UpstreamSection) -> str:
     assert file is not None
     try:
         key = file.read_text("utf-8").strip()
-        why = "" if key else "it is empty"
+        why = _not_a_key(key) if key else "it is empty"
     except OSError as error:
         why = error.strerror or str(error)
     except UnicodeDecodeError:
         why = "it is not text"
-    if not why and not key.isprintable():
-        why = "it holds more than one line"
     if why:
         raise ConfigError(
             f"upstream `{section.name}` takes its key from {file}, which cannot be used\n{why}",
             hint="write the key, and nothing else, into that file",
         )
     return key
+
+
+def _not_a_key(key: str) -> str:
+    """Why a text cannot stand in a header; empty where it can."""
+    if not key.isprintable():
+        return "it holds more than one line"
+    return "" if key.isascii() else "it holds characters that no key has"

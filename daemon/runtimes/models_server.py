@@ -2,8 +2,9 @@
 
 import httpx
 
+from daemon.runtimes.http.route import LOOPBACK
 from daemon.runtimes.models import ServerModel
-from daemon.runtimes.upstream import LOOPBACK, full_base, model_ids
+from daemon.runtimes.upstream import full_base, model_ids
 from reef._url import http_address
 from reef.errors import Invalid, NotFound, Unavailable
 

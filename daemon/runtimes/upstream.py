@@ -1,19 +1,16 @@
 """A provider over HTTP."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
-from types import SimpleNamespace
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
 
-import aiohttp
 import orjson
-from yarl import URL
 
 from daemon.runtimes.again import send_again
 from daemon.runtimes.failures import explain
+from daemon.runtimes.http.answer import Answer
+from daemon.runtimes.http.client import Client
+from daemon.runtimes.http.errors import HttpError, ReadTimedOut
 from daemon.runtimes.keys import key_of
 from daemon.runtimes.queue import FairQueue, Slot
 from daemon.settings.model import UpstreamSection
@@ -23,8 +20,10 @@ from reef.errors import ConfigError, Invalid, Unauthorized
 from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
 _ANTHROPIC_VERSION = "2023-06-01"
-_MODELS_TIMEOUT = aiohttp.ClientTimeout(total=5.0)
-LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1", "0.0.0.0", "::"})  # noqa: S104  # names, not a bind
+_MODELS_TIMEOUT_S = 5.0
+_PLAIN: Header = ("accept-encoding", "identity")
+_JSON: Header = ("content-type", "application/json")
+_VERSION: Header = ("anthropic-version", _ANTHROPIC_VERSION)
 
 
 def full_base(base_url: str) -> str:
@@ -41,9 +40,24 @@ def full_base(base_url: str) -> str:
     return f"{parts.scheme}://{parts.netloc}{path}"
 
 
+class _Body(AsyncIterator[bytes]):
+    """The body of an answer; what breaks it is told of the upstream."""
+
+    __slots__ = ("_address", "_call", "_name")
+
+    def __init__(self, call: Answer, name: str, address: str) -> None:
+        self._call, self._name, self._address = call, name, address
+
+    async def __anext__(self) -> bytes:
+        try:
+            return await self._call.__anext__()
+        except HttpError as error:
+            raise explain(error, self._name, self._address) from error
+
+
 @dataclass(slots=True)
 class _Answer(ProviderResponse):
-    call: aiohttp.ClientResponse
+    call: Answer
     slot: Slot | None = None
 
     async def close(self) -> None:
@@ -73,13 +87,11 @@ class HttpUpstream:
         self._passthrough = section.auth == "passthrough"
         self._retries = section.retries
         self._queue = FairQueue(section.concurrency) if section.concurrency else None
-        self._timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=section.connect_timeout_s, sock_read=section.read_timeout_s
-        )
+        self._timeouts = (section.connect_timeout_s, section.read_timeout_s)
         self._reuse = reuse
-        self._session: aiohttp.ClientSession | None = None
-        self._traced: aiohttp.ClientSession | None = None
-        """For requests whose sender wants to know when they left: tracing costs each request of a session."""
+        self._client: Client | None = None
+        self._bearer: list[Header] = [("authorization", f"Bearer {self._key}")] if self._key else []
+        self._own_key: list[Header] = [("x-api-key", self._key)] if self._key else []
         self._trouble = ""
 
     def speaks(self, dialect: Dialect) -> bool:
@@ -99,27 +111,15 @@ class HttpUpstream:
         )
 
     async def start(self) -> None:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(limit=0, ttl_dns_cache=60, force_close=not self._reuse)
-            self._session = self._open(connector, ())
-            self._traced = self._open(connector, (_telling_when_sent(),))
+        self._opened()
 
-    def _open(
-        self, connector: aiohttp.TCPConnector, traces: Sequence[aiohttp.TraceConfig]
-    ) -> aiohttp.ClientSession:
-        """A session; one without traces closes the connector with it."""
-        return aiohttp.ClientSession(
-            connector=connector,
-            connector_owner=not traces,
-            timeout=self._timeout,
-            proxy=_proxy(self.base_url),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            trace_configs=list(traces),
-            skip_auto_headers=("accept", "accept-encoding", "content-type", "user-agent"),
-            max_line_size=65536,
-            max_field_size=65536,
-        )
+    def _opened(self) -> Client:
+        if self._client is None:
+            connect, read = self._timeouts
+            self._client = Client(
+                self.base_url, connect_timeout_s=connect, read_timeout_s=read, reuse=self._reuse
+            )
+        return self._client
 
     async def send(self, request: ProviderRequest) -> ProviderResponse:
         """See `reef.runtime.Runtime`. Raises Unauthorized too: the request lacks the key it has to bring."""
@@ -143,43 +143,34 @@ class HttpUpstream:
         return answer
 
     async def _send(self, request: ProviderRequest) -> _Answer:
-        if self._session is None:
-            await self.start()
-        session = self._traced if request.on_sent else self._session
-        assert session is not None
+        client = self._client or self._opened()
         try:
-            answer = await session.request(
-                request.method,
-                URL(self.base_url + request.path, encoded=True),
-                headers=self._headers(request),
-                data=_payload(request.body),
-                allow_redirects=False,
-                trace_request_ctx=request.on_sent,
+            call = await client.ask(
+                request.method, request.path, self._headers(request), request.body, on_sent=request.on_sent
             )
-        except (aiohttp.ClientError, OSError, ValueError) as error:
+        except HttpError as error:
             failure = explain(error, self.name, self.base_url)
             self._trouble = failure.message
             raise failure from error
         self._trouble = ""
-        headers: list[Header] = [(key.lower(), value) for key, value in answer.headers.items()]
-        return _Answer(answer.status, headers, self._read(answer), answer)
+        return _Answer(call.status, call.headers, _Body(call, self.name, self.base_url), call)
 
     async def models(self) -> Sequence[str]:
         """Its models. That it does not answer, or refuses the key, is then its `state`."""
-        await self.start()
-        assert self._session is not None
         own = [self.model] if self.model else []
         headers = self._headers(ProviderRequest(None, "/models", (), b"", method="GET"))
         try:
-            async with self._session.get(
-                URL(self.base_url + "/models", encoded=True), headers=headers, timeout=_MODELS_TIMEOUT
-            ) as answer:
-                payload = orjson.loads(await answer.read()) if answer.status == 200 else {}
+            async with asyncio.timeout(_MODELS_TIMEOUT_S):
+                answer = await self._opened().ask("GET", "/models", headers)
+                said = await answer.whole()
+        except (HttpError, TimeoutError) as error:
+            failed = error if isinstance(error, HttpError) else ReadTimedOut("silence")
+            self._trouble = explain(failed, self.name, self.base_url).message
+            return own
+        try:
+            payload = orjson.loads(said) if answer.status == 200 else {}
         except ValueError:
             payload = {}
-        except (aiohttp.ClientError, OSError) as error:
-            self._trouble = explain(error, self.name, self.base_url).message
-            return own
         refused = answer.status in (401, 403) and not self._passthrough
         self._trouble = f"{self.name} at {self.base_url} {self._wanted_key()}" if refused else ""
         return list(dict.fromkeys(own + model_ids(payload)))
@@ -193,66 +184,22 @@ class HttpUpstream:
         return None
 
     async def close(self) -> None:
-        if self._session is not None and self._traced is not None:
-            await self._traced.close()
-            await self._session.close()
-            self._session = self._traced = None
-
-    async def _read(self, answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-        try:
-            with _awake(answer):
-                async for chunk in answer.content.iter_any():
-                    yield chunk
-        except (aiohttp.ClientError, OSError) as error:
-            answer.close()
-            raise explain(error, self.name, self.base_url) from error
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
 
     def _headers(self, request: ProviderRequest) -> list[Header]:
         headers = for_upstream(request.headers, credentials=self._passthrough)
-        headers.append(("accept-encoding", "identity"))
         names = {name for name, _ in headers}
+        headers.append(_PLAIN)
         if request.body and "content-type" not in names:
-            headers.append(("content-type", "application/json"))
-        if self._key:
-            headers.append(("authorization", f"Bearer {self._key}"))
+            headers.append(_JSON)
+        headers += self._bearer
         if request.dialect == "messages" or (request.dialect is None and self._dialects == ("messages",)):
-            if self._key:
-                headers.append(("x-api-key", self._key))
+            headers += self._own_key
             if "anthropic-version" not in names:
-                headers.append(("anthropic-version", _ANTHROPIC_VERSION))
+                headers.append(_VERSION)
         return headers
-
-
-def _telling_when_sent() -> aiohttp.TraceConfig:
-    """Calls a request's `on_sent` once its head has been written to a connection."""
-
-    async def tell(_: aiohttp.ClientSession, context: SimpleNamespace, __: object) -> None:
-        context.trace_request_ctx()
-
-    config = aiohttp.TraceConfig()
-    config.on_request_headers_sent.append(tell)
-    return config
-
-
-@contextmanager
-def _awake(answer: aiohttp.ClientResponse) -> Iterator[None]:
-    """Where a body's chunks are malformed, the client library closes the connection and lets its reader wait
-    for ever, the timeout dropped. So the end of the connection wakes it."""
-    protocol = answer.connection.protocol if answer.connection is not None else None
-    closed = protocol.closed if protocol is not None else None
-    if closed is None:  # all of it is here already
-        yield
-        return
-
-    def wake(_: object) -> None:
-        if not answer.content.is_eof() and answer.content.exception() is None:
-            answer.content.set_exception(aiohttp.ClientPayloadError("the connection ended in the middle"))
-
-    closed.add_done_callback(wake)
-    try:
-        yield
-    finally:
-        closed.remove_done_callback(wake)
 
 
 def model_ids(payload: object) -> list[str]:
@@ -261,17 +208,3 @@ def model_ids(payload: object) -> list[str]:
     if not isinstance(rows, list):
         return []
     return [row["id"] for row in rows if isinstance(row, dict) and isinstance(row.get("id"), str)]
-
-
-def _payload(body: bytes) -> bytes | BytesIO | None:
-    """The client library writes large bytes in one go, and files piece by piece."""
-    return BytesIO(body) if len(body) > 2**20 else body or None
-
-
-def _proxy(base_url: str) -> str | None:
-    """The proxy that the environment names for this address; never one for this machine itself."""
-    parts = urlsplit(base_url)
-    host = parts.hostname or ""
-    if host in LOOPBACK or proxy_bypass(host):
-        return None
-    return getproxies().get(parts.scheme)

@@ -20,6 +20,7 @@ HOP_BY_HOP = frozenset(
 CREDENTIALS = frozenset({"authorization", "x-api-key"})
 _SECRET = CREDENTIALS | {"cookie"}
 _REQUEST = HOP_BY_HOP | _SECRET | {"host", "content-length", "content-encoding", "accept-encoding", "expect"}
+_REQUEST_BUT_KEYS = _REQUEST - CREDENTIALS
 _RESPONSE = HOP_BY_HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
 
 
@@ -28,7 +29,7 @@ def for_upstream(headers: Iterable[Header], *, credentials: bool = False) -> lis
 
     `credentials` keeps those that the client shows a provider.
     """
-    dropped = _REQUEST - CREDENTIALS if credentials else _REQUEST
+    dropped = _REQUEST_BUT_KEYS if credentials else _REQUEST
     return [pair for pair in headers if pair[0] not in dropped and not pair[0].startswith("x-reef-")]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from daemon.runtimes.upstream import HttpUpstream, full_base
 from daemon.settings.model import UpstreamSection
-from reef.errors import ConfigError, ReefError, TimedOut, Unauthorized, UpstreamFailed
+from reef.errors import ConfigError, Invalid, ReefError, TimedOut, Unauthorized, UpstreamFailed
 from reef.runtime import Dialect, ProviderRequest
 from tests.stub_provider import Fault, StubProvider
 
@@ -87,6 +87,20 @@ def test_a_key_that_is_not_set_is_named() -> None:
     for name in ("MISSING", "EMPTY"):
         with pytest.raises(ConfigError, match=f"{name}, which is not set"):
             upstream("http://h", api_key_env=name)
+
+
+@pytest.mark.parametrize(("key", "why"), [("a\nb", "more than one line"), ("schlüssel", "no key has")])
+def test_what_is_no_key_is_refused(key: str, why: str) -> None:
+    section = UpstreamSection(name="main", base_url="http://h", api_key_env="KEY")
+    with pytest.raises(ConfigError, match=f"KEY, which cannot be used\n.*{why}"):
+        HttpUpstream(section, {"KEY": key})
+
+
+def test_no_header_of_a_client_makes_another_request(stub: StubProvider) -> None:
+    count = len(stub.asked)
+    with pytest.raises(Invalid, match="line break"):
+        ask(upstream(stub.url), "chat", (("x-a", "b\r\nhost: evil"),))
+    assert len(stub.asked) == count
 
 
 def test_a_key_from_a_file(stub: StubProvider, tmp_path: Path) -> None:

@@ -1,0 +1,189 @@
+"""One connection: a request goes out, its answer comes in, then the next."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Protocol, cast
+
+from daemon.runtimes.http.answer import Answer
+from daemon.runtimes.http.errors import BrokeOff, HttpError, ReadTimedOut
+
+_SMALL = 2**16
+"""A body up to here leaves with its head; a larger one is never copied."""
+_PIECE = 2**18
+
+
+class Owner(Protocol):
+    """Who is told of a connection that is free for the next request, or gone."""
+
+    def free(self, connection: "Connection") -> None: ...
+
+    def gone(self, connection: "Connection") -> None: ...
+
+
+class Connection(asyncio.Protocol):
+    """`read_timeout_s` is how long a server may take or say nothing while somebody waits for it."""
+
+    def __init__(self, owner: Owner, read_timeout_s: float) -> None:
+        self.closed = False
+        self.transport: asyncio.Transport | None = None
+        self._owner = owner
+        self._patience = read_timeout_s
+        self._loop = asyncio.get_running_loop()
+        self._answer: Answer | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._full = False
+        self._uploading = False
+        self._may_pause = True
+        self._tunnelling = False
+
+    @property
+    def alive(self) -> bool:
+        return not self.closed and self.transport is not None and not self.transport.is_closing()
+
+    async def ask(
+        self,
+        head: bytes,
+        body: bytes = b"",
+        *,
+        bodiless: bool = False,
+        on_sent: Callable[[], None] | None = None,
+    ) -> Answer:
+        """Send a request and return when the head of its answer is there. `bodiless`: none has a body (HEAD).
+
+        Raises:
+            BrokeOff, ReadTimedOut, NotHttp: the connection is closed then.
+        """
+        transport = self.transport
+        if transport is None or self.closed or self._answer is not None:
+            raise BrokeOff("the connection is closed")
+        answer = self._answer = Answer(self, bodiless=bodiless)
+        if self._timer is None:
+            self._timer = self._loop.call_later(self._patience, self._look)
+        try:
+            if len(body) <= _SMALL:
+                transport.write(head + body)
+            else:
+                transport.write(head)
+            if on_sent is not None:
+                on_sent()
+            if len(body) > _SMALL:
+                await self._upload(transport, body, answer)
+            while not answer.status:
+                if answer.error is not None:
+                    raise answer.error
+                await answer.wait()
+        except BaseException:
+            answer.close()
+            raise
+        return answer
+
+    async def tunnel(self, head: bytes) -> int:
+        """Ask a proxy for a tunnel: the status of its answer. The connection stays. Raises as `ask`."""
+        self._tunnelling = True
+        try:
+            return (await self.ask(head, bodiless=True)).status
+        finally:
+            self._tunnelling = False
+
+    async def _upload(self, transport: asyncio.Transport, body: bytes, answer: Answer) -> None:
+        """Write a large body as the server takes it. One that answers before it has all of it may be done
+        with the request: the rest is left to the transport, and the connection is not used again."""
+        self._uploading = True
+        pieces = memoryview(body)
+        for start in range(0, len(body), _PIECE):
+            while self._full and not answer.status and answer.error is None:
+                await answer.wait()
+            if answer.over or answer.error is not None:
+                return
+            if answer.status:
+                transport.write(pieces[start:])
+                return
+            transport.write(pieces[start : start + _PIECE])
+        self._uploading = False
+
+    def abort(self) -> None:
+        """End it at once."""
+        self.closed = True
+        if self.transport is not None:
+            self.transport.abort()
+
+    def pause_reading(self) -> None:
+        if self._may_pause and self.transport is not None:
+            self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        if self.transport is not None:
+            self.transport.resume_reading()
+
+    # The event loop calls these.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.use(cast("asyncio.Transport", transport))
+
+    def use(self, transport: asyncio.Transport) -> None:
+        """Where bytes come and go from now on. Over TLS reading is never paused: what has arrived would be
+        lost when the server closes meanwhile."""
+        self.transport = transport
+        self._may_pause = transport.get_extra_info("sslcontext") is None
+        if self.closed:
+            transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self.closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        answer, self._answer = self._answer, None
+        if answer is not None:
+            answer.ended(cleanly=exc is None)
+            answer.detach()
+        self.transport = None
+        self._owner.gone(self)
+
+    def data_received(self, data: bytes) -> None:
+        answer = self._answer
+        if answer is None or self.closed:
+            self.abort()  # nobody asked
+            return
+        answer.feed(data)
+        if answer.over or answer.error is not None:
+            self._finish(answer)
+
+    def _finish(self, answer: Answer) -> None:
+        self._answer = None
+        answer.detach()
+        if self._tunnelling and answer.error is None:
+            return
+        if answer.reusable and not self._uploading:
+            if answer.paused:
+                self.resume_reading()
+            self._owner.free(self)
+        else:
+            self.abort()
+
+    def pause_writing(self) -> None:
+        self._full = True
+
+    def resume_writing(self) -> None:
+        self._full = False
+        if self._answer is not None:
+            self._answer.wake()
+
+    def _look(self) -> None:
+        """Whether somebody has waited for too long; one timer serves all requests of the connection."""
+        self._timer = None
+        answer = self._answer
+        if answer is None:
+            return
+        now = self._loop.time()
+        due = (now if answer.waiting_since is None else answer.waiting_since) + self._patience
+        if due <= now:
+            self._give_up(answer, ReadTimedOut("silence"))
+        else:
+            self._timer = self._loop.call_at(due, self._look)
+
+    def _give_up(self, answer: Answer, error: HttpError) -> None:
+        answer.fail(error)
+        self._answer = None
+        answer.detach()
+        self.abort()

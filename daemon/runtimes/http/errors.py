@@ -1,0 +1,42 @@
+"""What goes wrong between here and a server."""
+
+
+class HttpError(Exception):
+    """Base; its text says in a few words what happened."""
+
+
+class NoHost(HttpError):
+    """The name has no address."""
+
+
+class Unreachable(HttpError):
+    """Nobody takes the connection."""
+
+
+class TlsFailed(HttpError):
+    """The handshake failed, or the certificate is not trusted."""
+
+
+class ProxyFailed(HttpError):
+    """The proxy on the way cannot be reached, or refused."""
+
+
+class ConnectTimedOut(HttpError):
+    """There was no connection in time."""
+
+
+class ReadTimedOut(HttpError):
+    """The server took or said nothing for too long."""
+
+
+class BrokeOff(HttpError):
+    """The connection ended, or its bytes made no sense any more, before the answer was whole."""
+
+
+class NotHttp(HttpError):
+    """What came is no head of an answer."""
+
+
+def cause(error: Exception) -> str:
+    """An error of the system in a few words."""
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
