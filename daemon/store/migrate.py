@@ -6,7 +6,7 @@ from sqlalchemy import Engine, inspect, text
 
 from reef.errors import Unavailable
 
-REVISION = "0004"
+REVISION = "0005"
 """The newest file in `migrations/versions`; a test holds the two together."""
 
 

@@ -244,6 +244,7 @@ releases = Table(
     Column("metrics", Text, doc="JSON object"),
     PrimaryKeyConstraint("scenario", "step"),
     Index("releases_by_id", "scenario", "release_id"),
+    Index("releases_by_time", "scenario", "recorded_at"),
 )
 
 tags = Table(
