@@ -12,14 +12,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from daemon.releases.commits import CommitPlan
-from daemon.releases.objects import Objects
+from daemon.releases.objects import EMPTY_TREE, Objects
 from daemon.releases.paths import check_paths
 from daemon.releases.plumbing import Plumbing
 from daemon.releases.refs import Refs, archived, branch, candidate, candidates, check_tag, tag, tags
 from reef.errors import Invalid, NotFound
 from reef.ids import check_scenario
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ID = re.compile(r"[0-9a-f]{40}")
 
 
@@ -52,8 +51,7 @@ class GitReleases:
             Refused: a path that a release may not hold, or two that collide.
         """
         check_paths(files)
-        blobs = self._objects.write_blobs(list(files.values()))
-        return self._objects.write_tree(dict(zip(files, blobs, strict=True)))
+        return self._objects.write_tree(files)
 
     def read_tree(self, object_id: str) -> dict[str, bytes]:
         """The files (path: bytes) of a content id or a release id.

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.releases.commits import CommitPlan, commit_message
-from daemon.releases.git import EMPTY_TREE, GitReleases
+from daemon.releases.git import GitReleases
+from daemon.releases.objects import EMPTY_TREE
 from reef.errors import Conflict, Invalid, NotFound, Refused
 
 WHEN = datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=UTC)
