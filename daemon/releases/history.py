@@ -86,10 +86,15 @@ class History:
         Raises:
             Conflict: the head moved away from `parent` meanwhile.
         """
+
+        def begin(connection: Connection) -> tuple[dict[str, Any], Published | None]:
+            detail = _intend(connection, publication)
+            return detail, _finished(connection, detail)
+
         async with self._locks[publication.scenario]:
             await self._finish_open(publication.scenario)  # what could not be written when the disk was full
-            detail = await self.store.write(lambda connection: _intend(connection, publication))
-            return await self._carry_out(detail)
+            detail, done = await self.store.write(begin)
+            return done or await self._carry_out(detail)
 
     async def recover(self) -> list[Published]:
         """Finish what a crash interrupted."""
@@ -119,9 +124,6 @@ class History:
             message=detail["message"],
             recorded_at=datetime.fromisoformat(detail["recorded_at"]),
         )
-        done = await self.store.read(lambda connection: _finished(connection, detail))
-        if done is not None:
-            return done
         try:
             release_id = await asyncio.to_thread(self.git.commit, plan)
             await asyncio.to_thread(self.git.publish, plan.scenario, release_id, plan.parent)
