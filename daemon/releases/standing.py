@@ -22,8 +22,8 @@ IDLE_S = 20.0
 """A child that nobody asks for this long ends."""
 _END_S = 5.0
 _AT_ONCE = 64
-"""Questions that are sent before their answers are read: as many answers fit into the smallest pipe (4 KB), or
-both sides would wait for each other."""
+"""Questions that are sent before their answers are read. As many answers fit into the smallest pipe, of 4 KB:
+else both sides could wait for each other."""
 
 log = logging.getLogger("reef.releases")
 

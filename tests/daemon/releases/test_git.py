@@ -39,11 +39,6 @@ def plan(content: str, parent: str | None = None, *, scenario: str = "default", 
     return CommitPlan(scenario, content, parent, message, WHEN)
 
 
-@pytest.fixture
-def releases(tmp_path: Path) -> GitReleases:
-    return GitReleases(tmp_path / "releases.git")
-
-
 def test_a_tree_comes_back_byte_for_byte(releases: GitReleases) -> None:
     files = FILES | {"config/.gitattributes": b"* text eol=crlf\n", "b.bin": bytes(range(256)), "empty": b""}
     content = releases.write_tree(files)

@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -12,13 +11,6 @@ from daemon.releases import plumbing
 from daemon.releases.git import GitReleases
 from daemon.releases.objects import EMPTY_TREE
 from tests.daemon.releases.test_git import FILES, git, plan
-
-
-@pytest.fixture
-def releases(tmp_path: Path) -> Iterator[GitReleases]:
-    opened = GitReleases(tmp_path / "releases.git")
-    yield opened
-    opened.close()
 
 
 def loose(repository: Path) -> set[Path]:

@@ -3,7 +3,6 @@
 import os
 import signal
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -14,13 +13,6 @@ from daemon.releases.standing import Standing
 from tests.daemon.releases.test_git import FILES, plan
 from tests.e2e.running import wait_for
 from tests.processes import is_running, with_words
-
-
-@pytest.fixture
-def releases(tmp_path: Path) -> Iterator[GitReleases]:
-    opened = GitReleases(tmp_path / "releases.git")
-    yield opened
-    opened.close()
 
 
 @pytest.fixture
