@@ -93,9 +93,10 @@ class GitReleases:
         check_scenario(plan.scenario)
         if plan.recorded_at.tzinfo is None:
             raise Invalid("`recorded_at` has no time zone")
-        tree = self._object(plan.content_id, "tree")
-        parent = self._object(plan.parent, "commit") if plan.parent else None
-        return self._objects.write_commit(tree, parent, plan.message, int(plan.recorded_at.timestamp()))
+        tree, *parents = self._find(
+            (plan.content_id, "tree"), *([(plan.parent, "commit")] if plan.parent else [])
+        )
+        return self._objects.write_commit(tree, parents, plan.message, int(plan.recorded_at.timestamp()))
 
     def publish(self, scenario: str, release_id: str, expected: str | None) -> None:
         """Move the scenario's head from `expected` (None: it has none yet) to `release_id`.
@@ -190,9 +191,19 @@ class GitReleases:
 
     def _object(self, object_id: str, kind: str) -> str:
         """The full id of the object as a `tree` or `commit`. Raises `NotFound`."""
-        if not _ID.fullmatch(object_id):
-            raise NotFound(f"`{object_id[:80]}` is not the full id of a release or content")
-        (found,) = self._objects.find([f"{object_id}^{{{kind}}}"])
-        if found is None:
-            raise NotFound(f"{object_id[:12]} is not in the history", hint="`reef log --all` lists what is")
+        return self._find((object_id, kind))[0]
+
+    def _find(self, *wanted: tuple[str, str]) -> list[str]:
+        """The full id of each (id, kind) as that kind. Raises `NotFound`."""
+        for object_id, _ in wanted:
+            if not _ID.fullmatch(object_id):
+                raise NotFound(f"`{object_id[:80]}` is not the full id of a release or content")
+        found: list[str] = []
+        names = [f"{object_id}^{{{kind}}}" for object_id, kind in wanted]
+        for (object_id, _), full in zip(wanted, self._objects.find(names), strict=True):
+            if full is None:
+                raise NotFound(
+                    f"{object_id[:12]} is not in the history", hint="`reef log --all` lists what is"
+                )
+            found.append(full)
         return found

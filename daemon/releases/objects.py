@@ -41,11 +41,11 @@ class Objects:
         _fold(dict(zip(files, blobs, strict=True)), folders)
         return self._write("tree", folders)[-1]
 
-    def write_commit(self, tree: str, parent: str | None, message: str, recorded_at: int) -> str:
+    def write_commit(self, tree: str, parents: Sequence[str], message: str, recorded_at: int) -> str:
         """Store the commit that `git commit-tree` makes of this; `recorded_at` is in Unix seconds."""
         lines = [
             f"tree {tree}",
-            *([f"parent {parent}"] if parent else []),
+            *(f"parent {parent}" for parent in parents),
             f"author {IDENTITY} {recorded_at} +0000",
             f"committer {IDENTITY} {recorded_at} +0000",
             "",

@@ -196,6 +196,7 @@ intents = Table(
     Column("created_at", Text, nullable=False),
     Column("done_at", Text),
     PrimaryKeyConstraint("scenario", "step", "effect"),
+    Index("intents_by_end", "scenario", "done_at"),
 )
 
 episodes = Table(

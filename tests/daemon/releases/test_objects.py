@@ -55,15 +55,15 @@ def test_a_commit_is_the_one_that_git_makes(
     releases: GitReleases, message: str, with_parent: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = releases.write_tree(FILES)
-    parent = releases.commit(plan(releases.write_tree({}))) if with_parent else None
-    made = releases._objects.write_commit(content, parent, message, 1_769_860_800)
+    parents = [releases.commit(plan(releases.write_tree({})))] if with_parent else []
+    made = releases._objects.write_commit(content, parents, message, 1_769_860_800)
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "Reef")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "reef@localhost")
         monkeypatch.setenv(f"GIT_{role}_DATE", "@1769860800 +0000")
     (releases.path / "message").write_text(message)
-    parents = ["-p", parent] if parent else []
-    told = git(releases.path, "commit-tree", content, *parents, "-F", str(releases.path / "message"))
+    words = [word for parent in parents for word in ("-p", parent)]
+    told = git(releases.path, "commit-tree", content, *words, "-F", str(releases.path / "message"))
     assert made == told.strip()
 
 
