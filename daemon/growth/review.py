@@ -58,6 +58,7 @@ class Review:
         content_id = await self._content(scenario, row)
         metrics = load(row["metrics"]) or {}
         score, evidence = said(metrics)
+        told = catalog.decided_by_person(metrics, "select", f"{BY_PERSON}, from step {row['step']}")
         published = await self.rooms.history.publish(
             Publication(
                 scenario=scenario.name,
@@ -71,7 +72,7 @@ class Review:
                 recipe=row["recipe"],
                 candidate_id=candidate_id,
                 closes_pending=row["step"],
-                metrics=metrics | {"published": True},
+                metrics=told | {"published": True},
             )
         )
         await self._close(row, "select", BY_PERSON, published.release_id)
@@ -263,7 +264,9 @@ class Review:
                 release_id=release_id,
                 finished_at=rfc3339(now()),
             )
-            catalog.close_pending(connection, scenario, step)
+            served = catalog.release(connection, scenario, release_id) if release_id else None
+            reason = f"{decision}, as step {served['step']}" if served else decision
+            catalog.tell_decision(connection, scenario, step, outcome, reason)
 
         await self.rooms.store.write(work)
         if release_id is not None:

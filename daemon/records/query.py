@@ -1,16 +1,17 @@
 """Reading records: one, many, and the forms in which clients and recipes see them."""
 
 import base64
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, RowMapping, Select, exists, select, tuple_
+from sqlalchemy import Connection, RowMapping, Select, bindparam, exists, select, tuple_
 
 from daemon.records.bodies import load_body
 from daemon.store.codec import load
+from daemon.store.quick import Quick
 from daemon.store.schema import aliases, pairs, records, reports
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
@@ -21,6 +22,10 @@ from reef.runtime import Parsed
 MAX_LIMIT = 1000
 _NAMES = frozenset({"role", "type", "id", "object", "model", "finish_reason", "stop_reason"})
 _USAGE = ("input_tokens", "output_tokens", "cached_tokens", "cost")
+Stored = Mapping[str, Any] | RowMapping
+"""A row of `records`."""
+
+_BY_ID = Quick(select(records).where(records.c.id == bindparam("id")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +49,10 @@ class Filter:
     """What was said in them, in any case of letters."""
 
 
-def find(connection: Connection, record_id: str, scenario: str | None = None) -> RowMapping:
+def find(connection: Connection, record_id: str, scenario: str | None = None) -> Stored:
     """One row by its id. Raises `NotFound`."""
-    query = select(records).where(records.c.id == record_id)
-    if scenario is not None:
-        query = query.where(records.c.scenario == scenario)
-    row = connection.execute(query).mappings().first()
-    if row is None:
+    row = _BY_ID.first(connection, {"id": record_id})
+    if row is None or scenario not in (None, row["scenario"]):
         where = f" in scenario `{scenario}`" if scenario else ""
         raise NotFound(f"no record `{record_id}`{where}", hint="see `reef records`")
     return row
@@ -86,7 +88,7 @@ def listing(connection: Connection, wanted: Filter) -> tuple[list[dict[str, Any]
     return [to_wire(connection, row, payload=wanted.payload) for row in rows], seen
 
 
-def _says(connection: Connection, row: RowMapping, sought: str) -> bool:
+def _says(connection: Connection, row: Stored, sought: str) -> bool:
     said = to_wire(connection, row, payload=True)["payload"]
     return any(sought in text.casefold() for text in _strings(said))
 
@@ -124,7 +126,7 @@ def _filtered(query: "Select[Any]", wanted: Filter) -> "Select[Any]":
 
 
 def to_wire(
-    connection: Connection, row: RowMapping, *, payload: bool = False, raw: bool = False
+    connection: Connection, row: Stored, *, payload: bool = False, raw: bool = False
 ) -> dict[str, Any]:
     """A row in the form of protocol section 4."""
     wire: dict[str, Any] = {
@@ -170,14 +172,14 @@ def to_wire(
     return wire
 
 
-def _payload(connection: Connection, row: RowMapping) -> dict[str, Any]:
+def _payload(connection: Connection, row: Stored) -> dict[str, Any]:
     body = load_body(connection, row["request_pieces"])
     request = _object(body)
     response = load_body(connection, row["response_pieces"])
     return request | {"response": _read(row, response, body).response}
 
 
-def _read(row: RowMapping, response: bytes, request: bytes) -> Parsed:
+def _read(row: Stored, response: bytes, request: bytes) -> Parsed:
     """The answer in the client's dialect; where the upstream spoke another, `metadata.bridged` names it."""
     return read_answer(
         row["dialect"],
@@ -189,7 +191,7 @@ def _read(row: RowMapping, response: bytes, request: bytes) -> Parsed:
     )
 
 
-def _raw(connection: Connection, row: RowMapping) -> dict[str, str]:
+def _raw(connection: Connection, row: Stored) -> dict[str, str]:
     forwarded = row["forwarded_pieces"]
     bodies = {
         "request": row["request_pieces"],
@@ -213,7 +215,7 @@ def _report_payload(connection: Connection, report_id: str) -> dict[str, Any]:
     }
 
 
-def exchange_of(connection: Connection, row: RowMapping) -> Exchange:
+def exchange_of(connection: Connection, row: Stored) -> Exchange:
     """A row as a recipe sees it: the request's own messages, without what Reef put in front."""
     codec = codec_for(row["dialect"])
     body = load_body(connection, row["request_pieces"])
@@ -235,7 +237,7 @@ def exchange_of(connection: Connection, row: RowMapping) -> Exchange:
     )
 
 
-def story(connection: Connection, row: RowMapping) -> dict[str, Any]:
+def story(connection: Connection, row: Stored) -> dict[str, Any]:
     """What became of one exchange: who reported on it, what was decided, which step it entered."""
     joined = connection.execute(
         select(pairs, reports.c.score, reports.c.feedback)

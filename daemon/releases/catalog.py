@@ -140,6 +140,24 @@ def close_pending(connection: Connection, scenario: str, step: int) -> None:
     )
 
 
+def tell_decision(connection: Connection, scenario: str, step: int, outcome: str, reason: str) -> None:
+    """Say in the row of a candidate that waited what a person decided, in place of why it waited."""
+    row = row_at(connection, scenario, step)
+    if row is None:
+        return
+    metrics = decided_by_person(load(row["metrics"], {}), outcome, reason) | {"published": False}
+    connection.execute(
+        update(releases)
+        .where(releases.c.scenario == scenario, releases.c.step == step)
+        .values(pending=False, metrics=dump(metrics))
+    )
+
+
+def decided_by_person(metrics: Mapping[str, Any], outcome: str, reason: str) -> dict[str, Any]:
+    """`metrics` with a person's decision; what the gate measured stays."""
+    return {**metrics, "selection": {"policy": "review", "outcome": outcome, "reason": reason}}
+
+
 def take_step(connection: Connection, scenario: str) -> int:
     """The next step number of a scenario, in the transaction that writes its row."""
     taken = connection.execute(

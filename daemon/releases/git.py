@@ -6,20 +6,19 @@ All functions block; call them in a thread. One `GitReleases` per repository; it
 """
 
 import re
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from daemon.releases.commits import CommitPlan
+from daemon.releases.objects import EMPTY_TREE, Objects
 from daemon.releases.paths import check_paths
-from daemon.releases.plumbing import GitFailed, Plumbing, writing
+from daemon.releases.plumbing import Plumbing
 from daemon.releases.refs import Refs, archived, branch, candidate, candidates, check_tag, tag, tags
 from reef.errors import Invalid, NotFound
 from reef.ids import check_scenario
 
-EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _ID = re.compile(r"[0-9a-f]{40}")
 
 
@@ -34,8 +33,14 @@ class GitReleases:
         self.path = path
         self._git = Plumbing(path)
         self._git.open()
-        self._refs = Refs(self._git)
+        self._objects = Objects(self._git)
+        self._refs = Refs(self._git, self._objects)
         self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """End the git commands that stay between calls; the next call starts those that it needs."""
+        self._objects.end()
+        self._refs.end()
 
     # -- contents
 
@@ -46,19 +51,7 @@ class GitReleases:
             Refused: a path that a release may not hold, or two that collide.
         """
         check_paths(files)
-        temporary = tempfile.gettempdir()
-        with writing(temporary), tempfile.TemporaryDirectory(prefix="reef-tree-", dir=temporary) as folder:
-            names = sorted(files)
-            for number, name in enumerate(names):
-                (Path(folder) / str(number)).write_bytes(files[name])
-            blobs = self._git.text(
-                "hash-object", "-w", "--no-filters", "--stdin-paths",
-                stdin="".join(f"{folder}/{number}\n" for number in range(len(names))).encode(),
-            ).split()  # fmt: skip
-            index = {"GIT_INDEX_FILE": f"{folder}/index"}
-            rows = "".join(f"100644 {blob}\t{name}\0" for name, blob in zip(names, blobs, strict=True))
-            self._git.run("update-index", "-z", "--index-info", stdin=rows.encode(), env=index)
-            return self._git.text("write-tree", env=index)
+        return self._objects.write_tree(files)
 
     def read_tree(self, object_id: str) -> dict[str, bytes]:
         """The files (path: bytes) of a content id or a release id.
@@ -100,13 +93,10 @@ class GitReleases:
         check_scenario(plan.scenario)
         if plan.recorded_at.tzinfo is None:
             raise Invalid("`recorded_at` has no time zone")
-        parents = ("-p", self._object(plan.parent, "commit")) if plan.parent else ()
-        date = f"@{int(plan.recorded_at.timestamp())} +0000"
-        return self._git.text(
-            "commit-tree", self._object(plan.content_id, "tree"), *parents, "-F", "-",
-            stdin=plan.message.replace("\0", "").encode("utf-8", "replace"),
-            env={"GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date},
-        )  # fmt: skip
+        tree, *parents = self._find(
+            (plan.content_id, "tree"), *([(plan.parent, "commit")] if plan.parent else [])
+        )
+        return self._objects.write_commit(tree, parents, plan.message, int(plan.recorded_at.timestamp()))
 
     def publish(self, scenario: str, release_id: str, expected: str | None) -> None:
         """Move the scenario's head from `expected` (None: it has none yet) to `release_id`.
@@ -201,13 +191,19 @@ class GitReleases:
 
     def _object(self, object_id: str, kind: str) -> str:
         """The full id of the object as a `tree` or `commit`. Raises `NotFound`."""
-        if not _ID.fullmatch(object_id):
-            raise NotFound(f"`{object_id[:80]}` is not the full id of a release or content")
-        try:
-            return self._git.text(
-                "rev-parse", "--verify", "--quiet", "--end-of-options", f"{object_id}^{{{kind}}}"
-            )
-        except GitFailed:
-            raise NotFound(
-                f"{object_id[:12]} is not in the history", hint="`reef log --all` lists what is"
-            ) from None
+        return self._find((object_id, kind))[0]
+
+    def _find(self, *wanted: tuple[str, str]) -> list[str]:
+        """The full id of each (id, kind) as that kind. Raises `NotFound`."""
+        for object_id, _ in wanted:
+            if not _ID.fullmatch(object_id):
+                raise NotFound(f"`{object_id[:80]}` is not the full id of a release or content")
+        found: list[str] = []
+        names = [f"{object_id}^{{{kind}}}" for object_id, kind in wanted]
+        for (object_id, _), full in zip(wanted, self._objects.find(names), strict=True):
+            if full is None:
+                raise NotFound(
+                    f"{object_id[:12]} is not in the history", hint="`reef log --all` lists what is"
+                )
+            found.append(full)
+        return found

@@ -86,22 +86,28 @@ class History:
         Raises:
             Conflict: the head moved away from `parent` meanwhile.
         """
+
+        def begin(connection: Connection) -> tuple[dict[str, Any], Published | None] | None:
+            if _unfinished(connection, publication.scenario):
+                return None
+            detail = _intend(connection, publication)
+            return detail, _finished(connection, detail)
+
         async with self._locks[publication.scenario]:
-            await self._finish_open(publication.scenario)  # what could not be written when the disk was full
-            detail = await self.store.write(lambda connection: _intend(connection, publication))
-            return await self._carry_out(detail)
+            while (begun := await self.store.write(begin)) is None:
+                await self._finish_open(
+                    publication.scenario
+                )  # what could not be written when the disk was full
+            detail, done = begun
+            return done or await self._carry_out(detail)
 
     async def recover(self) -> list[Published]:
         """Finish what a crash interrupted."""
         return await self._finish_open()
 
     async def _finish_open(self, scenario: str | None = None) -> list[Published]:
-        query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
-        if scenario is not None:
-            query = query.where(intents.c.scenario == scenario)
-        unfinished = await self.store.read(lambda connection: list(connection.execute(query).scalars()))
         finished = []
-        for detail in map(load, unfinished):
+        for detail in await self.store.read(lambda connection: _unfinished(connection, scenario)):
             try:
                 finished.append(await self._carry_out(detail))
             except Conflict as error:
@@ -119,12 +125,8 @@ class History:
             message=detail["message"],
             recorded_at=datetime.fromisoformat(detail["recorded_at"]),
         )
-        done = await self.store.read(lambda connection: _finished(connection, detail))
-        if done is not None:
-            return done
         try:
-            release_id = await asyncio.to_thread(self.git.commit, plan)
-            await asyncio.to_thread(self.git.publish, plan.scenario, release_id, plan.parent)
+            release_id = await asyncio.to_thread(self._make, plan)
         except ReefError as error:
             stale = isinstance(error, Conflict)
             if stale or await asyncio.to_thread(self.git.head, plan.scenario) == plan.parent:
@@ -137,6 +139,20 @@ class History:
         for listener in self.listeners:
             await listener(published)
         return published
+
+    def _make(self, plan: CommitPlan) -> str:
+        """Commit and serve; returns the release id."""
+        release_id = self.git.commit(plan)
+        self.git.publish(plan.scenario, release_id, plan.parent)
+        return release_id
+
+
+def _unfinished(connection: Connection, scenario: str | None) -> list[dict[str, Any]]:
+    """What is yet to be carried out, of one scenario or of all."""
+    query = select(intents.c.detail).where(intents.c.effect == RELEASE, intents.c.done_at.is_(None))
+    if scenario is not None:
+        query = query.where(intents.c.scenario == scenario)
+    return [load(detail) for detail in connection.execute(query).scalars()]
 
 
 def _intend(connection: Connection, publication: Publication) -> dict[str, Any]:

@@ -7,9 +7,10 @@ and turning git's failures into our errors. Does not own what is stored in it.
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from reef.errors import ReefError, Unavailable
@@ -29,21 +30,23 @@ _SETTINGS = {
     "gc.auto": "0",
     "core.autocrlf": "false",
     "core.quotePath": "false",
+    "core.warnAmbiguousRefs": "false",
 }
+_NAME, _EMAIL = "Reef", "reef@localhost"
+IDENTITY = f"{_NAME} <{_EMAIL}>"
+"""Author and committer of every release."""
+
 _ENVIRONMENT = {
-    "GIT_AUTHOR_NAME": "Reef",
-    "GIT_AUTHOR_EMAIL": "reef@localhost",
-    "GIT_COMMITTER_NAME": "Reef",
-    "GIT_COMMITTER_EMAIL": "reef@localhost",
+    "GIT_AUTHOR_NAME": _NAME,
+    "GIT_AUTHOR_EMAIL": _EMAIL,
+    "GIT_COMMITTER_NAME": _NAME,
+    "GIT_COMMITTER_EMAIL": _EMAIL,
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_CONFIG_SYSTEM": os.devnull,
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_DEFAULT_HASH": "sha1",
     "GIT_TERMINAL_PROMPT": "0",
 }
-
-_ALWAYS_SET = frozenset(_ENVIRONMENT) | {"GIT_AUTHOR_DATE", "GIT_COMMITTER_DATE", "GIT_INDEX_FILE"}
-"""Variables that every command which reads them gets from us."""
 
 
 class GitFailed(Unavailable):
@@ -73,29 +76,22 @@ class Plumbing:
             self.run("init", "--quiet", "--bare", "--template=", str(self.path))
         _clear_locks(self.path)
 
-    def run(
-        self,
-        *arguments: str,
-        stdin: bytes | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> bytes:
+    def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """What `git ARGUMENTS` wrote to stdout, unchanged.
 
         Raises:
             GitFailed: it ended with another status than 0.
             Unavailable: there is no git.
         """
-        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
-        command = [*_foreign(), "git", *settings, "--literal-pathspecs", f"--git-dir={self.path}", *arguments]
         git = self._layer()
         from git.exc import GitCommandError, GitCommandNotFound
 
         try:
-            with _spooled(stdin or b"") as source:
+            with _spooled(stdin) as source:
                 found = git.execute(
-                    command,
+                    self._command(arguments),
                     istream=source,
-                    env=_ENVIRONMENT | dict(env or {}),
+                    env=_ENVIRONMENT,
                     stdout_as_string=False,
                     strip_newline_in_stdout=False,
                 )
@@ -103,16 +99,39 @@ class Plumbing:
             raise _git_missing() from None
         except GitCommandError as error:
             said = error.stderr.strip().removeprefix("stderr:").strip().strip("'")
-            raise GitFailed(
-                f"git {arguments[0]} failed: {said.splitlines()[-1] if said else 'no message'}",
-                hint=f"look at the repository with: git --git-dir={self.path} fsck",
-                stderr=said,
-            ) from None
+            raise self.failure(arguments[0], said) from None
         return found if isinstance(found, bytes) else bytes(str(found), "utf-8")
 
-    def text(self, *arguments: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None) -> str:
+    def text(self, *arguments: str) -> str:
         """As `run`, decoded and without the last newline."""
-        return self.run(*arguments, stdin=stdin, env=env).decode("utf-8", "replace").rstrip("\n")
+        return self.run(*arguments).decode("utf-8", "replace").rstrip("\n")
+
+    def start(self, *arguments: str) -> "Git.AutoInterrupt":
+        """Start `git ARGUMENTS` with pipes for its stdin, stdout and stderr.
+
+        Raises:
+            Unavailable: there is no git.
+        """
+        git = self._layer()
+        from git.exc import GitCommandNotFound
+
+        try:
+            return git.execute(self._command(arguments), istream=PIPE, env=_ENVIRONMENT, as_process=True)
+        except GitCommandNotFound:
+            raise _git_missing() from None
+
+    def failure(self, command: str, said: str) -> GitFailed:
+        """The error of a command that ended with `said` on its stderr."""
+        lines = said.strip().splitlines()
+        return GitFailed(
+            f"git {command} failed: {lines[-1] if lines else 'no message'}",
+            hint=f"look at the repository with: git --git-dir={self.path} fsck",
+            stderr=said,
+        )
+
+    def _command(self, arguments: Sequence[str]) -> list[str]:
+        settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
+        return [*_foreign(), "git", *settings, "--literal-pathspecs", f"--git-dir={self.path}", *arguments]
 
     def _layer(self) -> "Git":
         if self._git is None:
@@ -155,7 +174,7 @@ def _foreign() -> list[str]:
     names = [
         name
         for name in os.environ
-        if name.startswith("GIT_") and name not in _ALWAYS_SET and not name.startswith("GIT_PYTHON_")
+        if name.startswith("GIT_") and name not in _ENVIRONMENT and not name.startswith("GIT_PYTHON_")
     ]
     return ["env", *(part for name in names for part in ("-u", name))] if names else []
 

@@ -5,7 +5,9 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
+from daemon.releases.objects import Objects
 from daemon.releases.plumbing import GitFailed, Plumbing
+from daemon.releases.standing import Standing
 from reef.errors import Conflict, Invalid
 from reef.ids import check_scenario
 
@@ -62,12 +64,18 @@ def check_tag(name: str) -> str:
 class Refs:
     """The refs of one repository. The caller holds the repository's lock while it changes them."""
 
-    def __init__(self, git: Plumbing) -> None:
+    def __init__(self, git: Plumbing, objects: Objects) -> None:
         self._git = git
+        self._objects = objects
+        self._mover = Standing(git, "update-ref", "--stdin")
+
+    def end(self) -> None:
+        """End the command that stays."""
+        self._mover.end()
 
     def get(self, ref: str) -> str | None:
-        """The commit id at `ref`, or None."""
-        return self.below(ref).get(ref)
+        """The commit id at `ref` (a full name), or None."""
+        return self._objects.find([ref])[0]
 
     def below(self, prefix: str) -> dict[str, str]:
         """Every ref at or below `prefix` with its commit id, sorted by name."""
@@ -80,17 +88,17 @@ class Refs:
         `may_be_behind`: a ref that has moved past `commit` counts as being there.
         """
         try:
-            self._git.run("update-ref", ref, commit, expected or _NONE)
+            self._mover.ask(f"start\nupdate {ref} {commit} {expected or _NONE}\ncommit\n", lines=2)
         except GitFailed:
             found = self.get(ref)
-            if found == commit or (may_be_behind and found and self._is_ancestor(commit, found)):
-                return
-            if found == expected:
-                raise
-            raise Conflict(
-                f"stale head: {ref} is at {(found or 'nothing')[:12]}, not at {(expected or 'nothing')[:12]}",
-                hint="somebody else changed it meanwhile; look at `reef log` and try again",
-            ) from None
+            if found != commit and not (may_be_behind and found and self._is_ancestor(commit, found)):
+                if found == expected:
+                    raise
+                raise Conflict(
+                    f"stale head: {ref} is at {(found or 'nothing')[:12]}, "
+                    f"not at {(expected or 'nothing')[:12]}",
+                    hint="somebody else changed it meanwhile; look at `reef log` and try again",
+                ) from None
         self._sync(ref)
 
     def delete(self, ref: str) -> None:
@@ -105,8 +113,7 @@ class Refs:
 
     def point_head_at(self, ref: str) -> None:
         """Make the repository's HEAD name `ref` unless it names a branch that exists."""
-        current = self._git.text("symbolic-ref", "HEAD")
-        if current != ref and self.get(current) is None:
+        if self.get("HEAD") is None:
             self._git.run("symbolic-ref", "HEAD", ref)
 
     def heal_head(self) -> None:
@@ -120,7 +127,10 @@ class Refs:
     def _sync(self, ref: str) -> None:
         """Make the new name of a ref's file survive power loss, as git does for its content only."""
         folder = Path(self._git.path, ref).parent
-        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            descriptor = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:  # somebody packed the refs meanwhile, which git makes durable
+            return
         try:
             os.fsync(descriptor)
         finally:

@@ -5,7 +5,7 @@ for a row. Elsewhere they run as any other. Values are what the driver takes (by
 """
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +41,25 @@ class Quick:
         row = driver.execute(text, tuple(map(values.get, names))).fetchone()
         return None if row is None else row[0]
 
+    def first(self, connection: Connection, values: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        """Its first row by the names of its columns, as SQLAlchemy gives it, or None.
+
+        A read that goes on after it sees the database as this did.
+        """
+        if (driver := _driver(connection)) is None:
+            found = connection.execute(self._statement, dict(values)).first()
+            return None if found is None else found._asdict()
+        if not connection.in_transaction():
+            connection.begin()
+        text, names = self._compiled
+        row = driver.execute(text, tuple(map(values.get, names))).fetchone()
+        if row is None:
+            return None
+        named = dict(zip(self._columns, row, strict=True))
+        for name, convert in self._converted:
+            named[name] = convert(named[name])
+        return named
+
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """All its rows."""
         if (driver := _driver(connection)) is None:
@@ -62,6 +81,20 @@ class Quick:
     def _compiled(self) -> tuple[str, tuple[str, ...]]:
         compiled = self._statement.compile(dialect=sqlite.dialect(), column_keys=self._names)
         return str(compiled), tuple(compiled.positiontup or ())
+
+    @cached_property
+    def _columns(self) -> list[str]:
+        return [column.name for column in self._statement.exported_columns]
+
+    @cached_property
+    def _converted(self) -> list[tuple[str, Callable[[Any], Any]]]:
+        """The columns whose values the driver gives in another form, such as truth as a number."""
+        dialect = sqlite.dialect()
+        processors = {
+            column.name: column.type.dialect_impl(dialect).result_processor(dialect, None)
+            for column in self._statement.exported_columns
+        }
+        return [(name, convert) for name, convert in processors.items() if convert is not None]
 
 
 def _driver(connection: Connection) -> sqlite3.Connection | None:

@@ -208,6 +208,7 @@ intents = Table(
     Column("created_at", Text, nullable=False),
     Column("done_at", Text),
     PrimaryKeyConstraint("scenario", "step", "effect"),
+    Index("intents_by_end", "scenario", "done_at"),
 )
 
 episodes = Table(
@@ -256,6 +257,7 @@ releases = Table(
     Column("metrics", Text, doc="JSON object"),
     PrimaryKeyConstraint("scenario", "step"),
     Index("releases_by_id", "scenario", "release_id"),
+    Index("releases_by_time", "scenario", "recorded_at"),
 )
 
 tags = Table(

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
@@ -77,7 +78,7 @@ class Store:
         try:
             with self.reader.connect() as connection:
                 return work(connection)
-        except SQLAlchemyError as error:
+        except (SQLAlchemyError, sqlite3.Error) as error:  # of the driver where a statement is `Quick`
             raise Unavailable(f"the store cannot be read: {error}", hint="see `reef logs`") from error
 
     def size_bytes(self) -> int | None:

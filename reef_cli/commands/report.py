@@ -4,13 +4,14 @@ import json
 import math
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from reef.client import Client
-from reef.errors import NotFound
+from reef.errors import Invalid, NotFound, ReefError
 from reef.home import expanded
 from reef_cli.exits import UsageError
 from reef_cli.options import JsonFlag, Scenario
@@ -58,7 +59,10 @@ def report(
         )
     with Client() as client:
         references = receipts or [latest_turn(client, scenario)]
-        answer = client.report(references, score=score, feedback=told, scenario=scenario)
+        try:
+            answer = client.report(references, score=score, feedback=told, scenario=scenario)
+        except Invalid as error:
+            raise _unknown(client, references, error) or error from None
         data = {**answer, **_judged(client, answer)}
     emit(data, render.reported, as_json=as_json)
     hint(answer)
@@ -116,6 +120,20 @@ def latest_turn(client: Client, scenario: str | None) -> str:
     if found:
         return str(found[0]["agent_record_id"])
     raise NotFound("there is no finished turn to report on", hint="send a request first: see `reef env`")
+
+
+def _unknown(client: Client, references: Sequence[str], error: Invalid) -> NotFound | None:
+    """`error` as what it means to a script, where the receipt that it names is no record at all."""
+    named = next((name for name in references if f"`{name}`" in error.message), None)
+    if named is None or named.startswith(("run:", "session:")):
+        return None
+    try:
+        client.explain(named)
+    except NotFound:
+        return NotFound(error.message, hint=error.hint)
+    except ReefError:  # the first error says more
+        pass
+    return None
 
 
 def _finished(client: Client, scenario: str | None) -> list[dict[str, Any]]:

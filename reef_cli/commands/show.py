@@ -30,8 +30,13 @@ def show(
 
 
 def _row(rows: list[render.Row], identifier: str) -> render.Row:
-    """The row that brought `identifier`; a rejected step names the head it ran on, which is not that."""
-    for row in rows:
-        if render.shown_id(row) == identifier or row.get("candidate_id") == identifier:
-            return row
+    """The row that brought `identifier`: of a candidate its own step, not the one that promoted it."""
+    for names in (render.shown_id, _candidate):
+        for row in rows:
+            if names(row) == identifier:
+                return row
     raise NotFound(f"no step brought {identifier}", hint="`reef log --all` lists every step")
+
+
+def _candidate(row: render.Row) -> str:
+    return str(row.get("candidate_id") or "")

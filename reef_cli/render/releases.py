@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from reef_cli.render.text import clip, indent, number, short, when
+from reef_cli.render.text import SHORT, clip, indent, number, short, when
 
 Row = dict[str, Any]
 
@@ -14,9 +14,10 @@ def is_shown(row: Row, *, everything: bool) -> bool:
 
 
 def shown_id(row: Row) -> str:
-    """The id that names what a row brought: its candidate while that is not served, else its release."""
+    """The id of what a row brought: its release, or the candidate that is not served; empty where a step
+    brought neither (its `release_id` is the head it ran on)."""
     unserved = not (row.get("metrics") or {}).get("published", True)
-    return str((row.get("candidate_id") if unserved else None) or row["release_id"])
+    return str((row.get("candidate_id") if unserved else row["release_id"]) or "")
 
 
 def marks(row: Row) -> str:
@@ -25,20 +26,23 @@ def marks(row: Row) -> str:
     words += [f"tag {tag}" for tag in row.get("tags") or []]
     words += ["waits for review"] if row.get("pending") else []
     if not is_shown(row, everything=False):
-        words.append(_outcome(row) or "not published")
+        outcome = _outcome(row)
+        words.append("promoted" if outcome == "select" else outcome or "not published")
     return f"({', '.join(words)})" if words else ""
 
 
 def oneline(row: Row, columns: int) -> str:
     """One release on one line."""
     title = (row.get("message") or "").partition("\n")[0] or row["operation"]
-    start = " ".join(part for part in (short(shown_id(row)), f"step:{row['step']}", marks(row)) if part)
+    name = short(shown_id(row)).ljust(SHORT)
+    start = " ".join(part for part in (name, f"step:{row['step']}", marks(row)) if part)
     return f"{start} {clip(title, max(columns - len(start) - 1, 20))}"
 
 
 def entry(row: Row) -> str:
     """One release in full."""
-    lines = [f"release {shown_id(row)} {marks(row)}".rstrip()]
+    made = f"release {shown_id(row)}" if shown_id(row) else "no release"
+    lines = [f"{made} {marks(row)}".rstrip()]
     lines.append(f"Step:    {row['step']}, {row['operation']} by {row.get('recipe') or '-'}")
     lines.append(f"Date:    {when(row.get('recorded_at'))}")
     if gate := gate_line(row.get("metrics") or {}):

@@ -221,6 +221,12 @@ def test_without_configuration(tmp_path: Path, stub: StubProvider) -> None:
         here.reef("promote")
         assert here.ask("How warm is it?")[0] == "21 C"
         assert here.reef("step", "1").out.count("promoted by a person") == 1
+        log = here.reef("log").out
+        assert "Step:    2, promote" in log
+        assert "Why:     promoted by a person, from step 1" in log
+        assert "waits for a person" not in log
+        assert "Why:     promoted by a person, as step 2" in here.reef("show", "step:1").out
+        assert "is not a record" in here.refused("report", "nothing", "--score", "1", code=4)
 
 
 def test_what_init_writes_runs(tmp_path: Path, stub: StubProvider) -> None:

@@ -11,13 +11,13 @@ from sqlalchemy import Connection, insert, update
 from daemon.evaluation.comparison import Stopped
 from daemon.events import EventBus
 from daemon.growth import steps
-from daemon.growth.chronicle import Chronicle
+from daemon.growth.chronicle import Chronicle, history_row
 from daemon.growth.review import Review
 from daemon.growth.step import StepRun
 from daemon.releases import catalog
 from daemon.releases.history import Publication, Published
 from daemon.settings.model import RecipeSection
-from daemon.store.codec import load
+from daemon.store.codec import dump, load
 from daemon.store.schema import releases, scenarios
 from daemon.store.schema import steps as table
 from reef.errors import Conflict, NotFound, ReefError, Unavailable
@@ -265,6 +265,43 @@ class TestPromoting:
 
         asyncio.run(go())
         assert waits.step()["outcome"] == "select", "it was closed by whoever published it"
+
+    @pytest.mark.parametrize("decides", ["promote", "reject", "recover"])
+    def test_the_history_tells_what_was_decided_and_no_more_why_it_waited(
+        self, waits: Desk, decides: str
+    ) -> None:
+        selection = {
+            "policy": "sequential",
+            "outcome": "inconclusive",
+            "reason": "fewer than five gate tasks",
+        }
+        measured = {"published": False, "wins": 2, "losses": 0, "ties": 0, "selection": selection}
+        waits.set(metrics=dump(measured))
+        row = history_row(waits.step(), "2026", "why", measured)
+        waits.home.write(lambda connection: catalog.add(connection, row))
+        if decides == "reject":
+            asyncio.run(waits.review.reject(waits.scenario, "x", "not like this"))
+            expected = ("reject", "rejected by a person: not like this")
+        else:
+            with pytest.MonkeyPatch.context() as patch:
+                if decides == "recover":
+                    patch.setattr(waits.review, "_close", _full_disk)
+                    with pytest.raises(Unavailable):
+                        asyncio.run(waits.review.promote(waits.scenario, "x"))
+                else:
+                    asyncio.run(waits.review.promote(waits.scenario, "x"))
+            asyncio.run(waits.review.recover())
+            expected = ("select", "promoted by a person, as step 101")
+            told = waits.history.published[0].metrics
+            assert told is not None
+            assert told["selection"]["reason"] == "promoted by a person, from step 1"
+            assert (told["published"], told["wins"]) == (True, 2)
+        found = waits.home.store.read_now(lambda connection: catalog.row_at(connection, "a", 1))
+        assert found is not None
+        metrics = load(found["metrics"])
+        assert (metrics["selection"]["outcome"], metrics["selection"]["reason"]) == expected
+        assert metrics == measured | {"selection": metrics["selection"]}, "what the gate measured stays"
+        assert not found["pending"]
 
     def test_again_after_it_could_not_be_closed_publishes_nothing(self, waits: Desk) -> None:
         async def go() -> None:

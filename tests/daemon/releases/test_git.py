@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from daemon.releases.commits import CommitPlan, commit_message
-from daemon.releases.git import EMPTY_TREE, GitReleases
+from daemon.releases.git import GitReleases
+from daemon.releases.objects import EMPTY_TREE
 from reef.errors import Conflict, Invalid, NotFound, Refused
 
 WHEN = datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=UTC)
@@ -36,11 +37,6 @@ def plan(content: str, parent: str | None = None, *, scenario: str = "default", 
         score="0.5 -> 1",
     )
     return CommitPlan(scenario, content, parent, message, WHEN)
-
-
-@pytest.fixture
-def releases(tmp_path: Path) -> GitReleases:
-    return GitReleases(tmp_path / "releases.git")
 
 
 def test_a_tree_comes_back_byte_for_byte(releases: GitReleases) -> None:

@@ -58,8 +58,10 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 @pytest.fixture
-def git(tmp_path: Path) -> Dying:
-    return Dying(tmp_path / "releases.git")
+def git(tmp_path: Path) -> Iterator[Dying]:
+    opened = Dying(tmp_path / "releases.git")
+    yield opened
+    opened.close()
 
 
 @pytest.fixture

@@ -38,14 +38,16 @@ def rooms(tmp_path: Path) -> Iterator[tuple[Scenarios, Counting]]:
     store = Store.at(tmp_path / "reef.db")
     book = Counting(store)
     section = RecipeSection(use="record")
+    git = GitReleases(tmp_path / "releases.git")
     scenarios = Scenarios(
-        History(store, GitReleases(tmp_path / "releases.git")),
+        History(store, git),
         book,
         lambda _: ("record", section),
         lambda _: HarnessTree(),
     )
     book.heard = scenarios.recorded
     yield scenarios, book
+    git.close()
     store.close()
 
 

@@ -1,6 +1,6 @@
-"""What belongs together is found in its order without looking at a whole scenario, and indexes skip records
-that have nothing there. The names of a record are found by the record, and a name without its scenario. A
-hold knows the lease under which it was taken.
+"""Long histories: what belongs together is found in its order without looking at a whole scenario, and
+indexes skip records that have nothing there. The names of a record are found by the record, and a name
+without its scenario. A hold knows the lease under which it was taken.
 
 Revision 0005. Never edited after it shipped.
 """
@@ -24,6 +24,8 @@ def upgrade() -> None:
         there = sa.text(f"{column} IS NOT NULL")
         op.drop_index(name, "records")
         op.create_index(name, "records", columns, unique=False, sqlite_where=there, postgresql_where=there)
+    op.create_index("releases_by_time", "releases", ["scenario", "recorded_at"], unique=False)
+    op.create_index("intents_by_end", "intents", ["scenario", "done_at"], unique=False)
     op.rename_table("aliases", "aliases_before")
     op.create_table(
         "aliases",
