@@ -243,7 +243,7 @@ def test_names_that_are_not_there(here: Terminal, stub: StubProvider) -> None:
         "scenarios show nowhere", "scenarios archive nowhere", "step 9", "explain nothing", "checkout v1.0",
     ):  # fmt: skip
         here.refused(*words.split(), code=4)
-    here.refused("report", "nothing", "--score", "1")
+    here.refused("report", "nothing", "--score", "1", code=4)
     here.refused("scenarios", "create", "../x")
     here.refused("report", "--score", "1", code=2)
     assert "did you mean `reef log`?" in here.refused("lgo", code=2)
