@@ -41,6 +41,9 @@ def report(
         typer.Option("--correction", metavar="TEXT", help="The answer that would have been right."),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="The latest finished turn.")] = False,
+    report_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Its own id: sent twice, it is one report.")
+    ] = None,
     scenario: Scenario = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -58,7 +61,9 @@ def report(
         )
     with Client() as client:
         references = receipts or [latest_turn(client, scenario)]
-        answer = client.report(references, score=score, feedback=told, scenario=scenario)
+        answer = client.report(
+            references, score=score, feedback=told, scenario=scenario, agent_record_id=report_id
+        )
         data = {**answer, **_judged(client, answer)}
     emit(data, render.reported, as_json=as_json)
     hint(answer)

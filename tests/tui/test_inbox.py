@@ -1,6 +1,8 @@
 """The inbox against a real daemon: scoring, taking back, writing, and reading why a report did not count."""
 
 import asyncio
+import shlex
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ from textual.widgets import TextArea
 from reef.async_client import AsyncClient
 from reef_cli.tui import outbox
 from reef_cli.tui.app import ReefApp
+from reef_cli.tui.screens import sending
 from reef_cli.tui.screens.inbox import InboxScreen
 from reef_cli.tui.screens.write import WriteScreen
 from reef_cli.tui.widgets.row_list import RowList
 from tests.e2e.running import TOKEN, Daemon, running
+from tests.e2e.terminal import REEF
 from tests.stub_provider import StubProvider
 from tests.tui.stage import SMALL, Stage, on_stage, play
 
@@ -255,6 +259,41 @@ def test_what_cannot_be_sent_at_the_end_is_left_to_the_app(tmp_path: Path) -> No
 
         asyncio.run(scene())
     assert [held.score for held in app.unsent] == [0.7]
+
+
+class Unheard(AsyncClient):
+    """Its reports arrive; what the daemon answers is never heard."""
+
+    async def report(self, *words: Any, **said: Any) -> dict[str, Any]:
+        await super().report(*words, **said)
+        return await asyncio.Event().wait() and {}
+
+
+def test_a_report_on_its_way_at_the_end_is_left_to_the_app_and_not_counted_twice(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "HOLD_S", 0.1)
+    monkeypatch.setattr(sending, "LEAVE_S", 0.3)
+    daemon.ask("question", scenario="hanging")
+    app = ReefApp(lambda: Unheard(daemon.url, token=TOKEN))
+
+    async def scene() -> None:
+        async with on_stage(app) as stage:
+            await stage.until(lambda: bool(stage.app.status))
+            stage.app.scenario = "hanging"
+            await stage.press("i")
+            await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+            await listed(stage, 1)
+            await stage.press("7")
+            await stage.until(lambda: len(reports(daemon, "hanging")) == 1)
+            await stage.press("q")
+
+    asyncio.run(scene())
+    (held,) = app.unsent
+    command = [REEF, *shlex.split(held.as_command())[1:]]
+    subprocess.run(command, env=daemon.environ, check=True, capture_output=True, timeout=60)
+    (report,) = reports(daemon, "hanging")
+    assert (report["agent_record_id"], report["score"]) == (held.report_id, 0.7)
 
 
 def test_a_score_waits_for_a_daemon_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
