@@ -227,6 +227,45 @@ def test_a_draft_is_kept_and_a_score_out_of_range_refused(daemon: Daemon) -> Non
     assert (report["score"], report["feedback"]) == (0, "too long")
 
 
+def test_an_emptied_draft_is_thrown_away(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="emptied")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        heard = stage.hear()
+        for key in ("escape", "ctrl+s"):
+            for keys, said in (("no", "kept as a draft"), (["backspace"] * 2, "draft thrown away")):
+                await stage.press("f")
+                await dialogue(stage)
+                await stage.press("end", *keys, "escape" if "kept" in said else key)
+                await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+                await stage.until(lambda said=said: bool(heard) and said in heard.pop())
+        await stage.press("f")
+        await dialogue(stage)
+        assert stage.app.screen.query_one(TextArea).text == ""
+        await stage.press("escape")
+        await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+        assert heard == [], "nothing was kept, nor thrown away"
+
+    inbox(daemon, "emptied", scene)
+    assert reports(daemon, "emptied") == []
+
+
+def test_a_score_of_a_report_shows_how_long_it_is_held(daemon: Daemon) -> None:
+    _, receipt = daemon.ask("question", scenario="held")
+    daemon.report(receipt, score=0.5, feedback="fine")
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("r")
+        await stage.see("in line", "score 0.5 fine")
+        await stage.press("3")
+        await stage.see("now 0.3, in ", " s ")
+        await stage.press("z")
+        await stage.until(lambda: "now 0.3" not in stage.text)
+
+    inbox(daemon, "held", scene)
+
+
 def test_a_score_alone_is_taken_from_the_dialogue(daemon: Daemon) -> None:
     daemon.ask("question", scenario="score-alone")
 

@@ -207,6 +207,24 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
     play(daemon, scene, size)
 
 
+def test_a_click_turns_to_a_view(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"opus", "enter", "enter")
+        await stage.see("use the tool")
+        for name, shown in (
+            ("story", "served by release"),
+            ("received", "max_tokens"),
+            ("conversation", "use"),
+        ):
+            line = stage.text.splitlines()
+            at = next(number for number, text in enumerate(line) if f" {name} " in text)
+            await stage.pilot.click(offset=(line[at].index(name), at))
+            await stage.see(f"[{name}]", shown)
+
+    play(daemon, scene)
+
+
 def test_a_report_opens_with_what_it_says_and_what_became_of_it(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await traffic(stage)
