@@ -74,7 +74,9 @@ def test_a_step_is_watched_to_its_decision(daemon: Daemon, stub: StubProvider) -
         stub.delay_s = 2.0
         complain(daemon, SENTENCE)
         await stage.see("evaluating")
-        await stage.press("s", "enter")
+        await stage.press("s")
+        await stage.until(lambda: listed(stage, "#steps"))
+        await stage.press("enter")
         await stage.see("episodes ")
         stub.delay_s = 0.0
         await stage.see("8 wins, 0 losses, 0 ties", "p promotes it")
@@ -118,6 +120,11 @@ def test_rejecting_with_a_reason(daemon: Daemon) -> None:
 
 def releases(stage: Stage) -> RowList:
     return stage.app.screen.query_one("#releases", RowList)
+
+
+def listed(stage: Stage, rows: str) -> bool:
+    """Whether this list is on the screen and has rows."""
+    return any(found.rows for found in stage.app.screen.query(rows).results(RowList))
 
 
 def test_rolling_back_and_comparing(daemon: Daemon) -> None:
