@@ -42,6 +42,9 @@ def report(
         typer.Option("--correction", metavar="TEXT", help="The answer that would have been right."),
     ] = None,
     last: Annotated[bool, typer.Option("--last", help="The latest finished turn.")] = False,
+    report_id: Annotated[
+        str | None, typer.Option("--id", metavar="ID", help="Its own id: sent twice, it is one report.")
+    ] = None,
     scenario: Scenario = None,
     as_json: JsonFlag = False,
 ) -> None:
@@ -60,7 +63,9 @@ def report(
     with Client() as client:
         references = receipts or [latest_turn(client, scenario)]
         try:
-            answer = client.report(references, score=score, feedback=told, scenario=scenario)
+            answer = client.report(
+                references, score=score, feedback=told, scenario=scenario, agent_record_id=report_id
+            )
         except Invalid as error:
             raise _unknown(client, references, error) or error from None
         data = {**answer, **_judged(client, answer)}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from reef.errors import DaemonUnreachable, ReefError
+from reef_cli.render.text import count
 from reef_cli.session import command
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def tui(
     if running.unsent:
         lines = "\n".join(f"  {held.as_command()}" for held in running.unsent)
         raise DaemonUnreachable(
-            f"{len(running.unsent)} reports could not be sent:\n{lines}",
-            hint="run these once the daemon is up",
+            f"{count(len(running.unsent), 'report')} may not have arrived:\n{lines}",
+            hint="run these once the daemon is up: what did arrive is not counted twice",
         )
 
 

@@ -40,13 +40,17 @@ def held_for(turn: dict[str, Any], outbox: Outbox) -> Held | None:
 def turn_row(turn: dict[str, Any], outbox: Outbox, *, marked: bool, now: datetime, away: bool) -> Row:
     """`away`: no daemon answers, so what is held stays held."""
     held = held_for(turn, outbox)
-    wait = "held" if away else f"in {outbox.seconds_left(held)} s" if held else ""
-    told = f"{said(held)}, {wait}" if held else ""
+    told = waits(held, outbox, away=away) if held else ""
     cells = (age(turn["created_at"], now), told, one_line(prompt_of(turn["payload"])[:400]))
     answer = one_line(answer_of(turn["payload"])[:400])
     if turn["status"] != "complete":
         answer = f"! {turn['status']} {answer}"
     return Row(turn["agent_record_id"], (*cells, answer), "busy" if held else "", marked)
+
+
+def waits(held: Held, outbox: Outbox, *, away: bool) -> str:
+    """`0+text, in 3 s`: what it says and when it goes out; `held` while nobody is there to take it."""
+    return f"{said(held)}, {'held' if away else f'in {outbox.seconds_left(held)} s'}"
 
 
 def said(held: Held) -> str:
@@ -73,13 +77,13 @@ def named_by(report: dict[str, Any]) -> list[str]:
     return [pair["receipt"] for pair in report["pairs"] if pair.get("receipt")]
 
 
-def report_row(report: dict[str, Any], outbox: Outbox, now: datetime) -> Row:
+def report_row(report: dict[str, Any], outbox: Outbox, now: datetime, *, away: bool) -> Row:
     """`outbox`: what is held on the turn it names is shown in place of what it says."""
     held = next((held for receipt in named_by(report) if (held := outbox.get(receipt))), None)
     cells = (
         age(report["created_at"], now),
         STATES[report["state"]],
-        f"now {said(held)}, held" if held else one_line(feedback_text(report)),
+        f"now {waits(held, outbox, away=away)}" if held else one_line(feedback_text(report)),
         one_line(why(report)),
     )
     return Row(report["agent_record_id"], cells, _TONES.get(report["state"], ""))

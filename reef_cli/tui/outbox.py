@@ -7,7 +7,7 @@ from math import ceil
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
-from reef.errors import TimedOut, Unavailable
+from reef.errors import ReefError, TimedOut, Unauthorized, Unavailable
 from reef.ids import new_receipt
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ class Held:
         }
 
     def as_command(self) -> str:
-        """The `reef report` that says the same."""
-        words = ["reef", "report", self.reference, "-s", self.scenario]
+        """The `reef report` that says the same, under the same id: one that arrived is not stored twice."""
+        words = ["reef", "report", self.reference, "-s", self.scenario, "--id", self.report_id]
         if self.score is not None:
-            words += ["--score", f"{self.score:g}"]
+            words += ["--score", str(self.score)]
         if isinstance(self.feedback, str):
             words += ["--feedback", self.feedback]
         elif self.feedback is not None:
@@ -117,14 +117,18 @@ class Outbox:
 
     async def send(self, client: "Callable[[], AsyncClient]", held: Held) -> dict[str, Any] | None:
         """Send one; what the daemon answers, or None when it did not get through and is held again. `client`
-        may find no daemon either. Raises `ReefError` where the daemon does not want it."""
+        may find no daemon either, or one with another token. A call that ends in any other way, cancelled
+        say, leaves it on its way. Raises `ReefError` where the daemon does not want it."""
+        answer: dict[str, Any] | None = None
         try:
-            return await client().report(**held.fields())
-        except (Unavailable, TimedOut):
+            answer = await client().report(**held.fields())
+        except (Unavailable, TimedOut, Unauthorized):
             self._hold_again(replace(held, due=self._clock() + HOLD_S, tried=True))
-            return None
-        finally:
+        except ReefError:
             self._sending.pop(held.report_id, None)
+            raise
+        self._sending.pop(held.report_id, None)
+        return answer
 
     def _hold_again(self, held: Held) -> None:
         """Hold what did not get through, with what was said of the same meanwhile."""

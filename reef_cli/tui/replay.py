@@ -12,6 +12,7 @@ from typing import Any
 from reef._protocol import Answer, Call
 from reef.async_client import AsyncClient, Event
 from reef.errors import Unsupported
+from reef_cli.tui.conversation import answered, asked
 from reef_cli.tui.recording import Recording
 
 RECORDS = "/reef/records"
@@ -68,39 +69,50 @@ class ReplayClient(AsyncClient):
         nearest = (target for target in self._recording.answers if target.partition("?")[0] == call.path)
         return next((self._recording.answer(target, self.at) for target in nearest), None)
 
-    def _whole(self, row: dict[str, Any]) -> str:
-        return self._recording.answer(f"{RECORDS}/{row['agent_record_id']}", self.at) or ""
-
     def _records(self, call: Call) -> str | None:
         whole = self._recording.answer(RECORDS, self.at)
         if whole is None:
             return None
         rows: list[dict[str, Any]] = json.loads(whole)["records"]
         query = {key: str(value) for key, value in call.query.items() if value is not None}
-        wanted = [row for row in rows if _fits(row, call, query)]
+        scenario = _scenario(call, query)
+        mine = [row for row in rows if scenario in (None, row["scenario"])]
+        ordered = _behind(mine, query, within=scenario is not None)
+        wanted = [row for row in ordered if _fits(row, query)][: int(query.get("limit", 50))]
+        last = wanted[-1]["agent_record_id"] if wanted else query.get("after")
         if sought := query.get("text", "").casefold():
-            wanted = [row for row in wanted if sought in self._whole(row).casefold()]
-        if query.get("order") != "desc":
-            wanted.reverse()
-        wanted = _after(wanted, query.get("after"))[: int(query.get("limit", 50))]
-        return json.dumps(
-            {"records": wanted, "next_after": wanted[-1]["agent_record_id"] if wanted else None}
-        )
+            wanted = [row for row in wanted if _says(row["payload"], sought)]
+        return json.dumps({"records": wanted, "next_after": last})
 
 
-def _after(rows: list[dict[str, Any]], record_id: str | None) -> list[dict[str, Any]]:
-    at = next((at for at, row in enumerate(rows, 1) if row["agent_record_id"] == record_id), 0)
-    return rows[at:]
-
-
-def _fits(row: dict[str, Any], call: Call, query: dict[str, str]) -> bool:
+def _scenario(call: Call, query: dict[str, str]) -> str | None:
     parts = call.path.split("/")
-    scenario = parts[3] if parts[2] == "scenarios" else query.get("scenario")
+    return parts[3] if parts[2] == "scenarios" else query.get("scenario")
+
+
+def _behind(rows: list[dict[str, Any]], query: dict[str, str], *, within: bool) -> list[dict[str, Any]]:
+    """The rows in the daemon's order, from where the last page ended: `within` a scenario as they ended,
+    over all as they began."""
+
+    def key(row: dict[str, Any]) -> tuple[Any, ...]:
+        return (row["sequence"],) if within else (row["created_at"], row["agent_record_id"])
+
+    falling = query.get("order") == "desc"
+    last = next((key(row) for row in rows if row["agent_record_id"] == query.get("after")), None)
+    if sequence := int(query.get("after_sequence", 0)):
+        last = (sequence,)
+    left = [row for row in rows if last is None or (key(row) < last if falling else key(row) > last)]
+    return sorted(left, key=key, reverse=falling)
+
+
+def _says(payload: dict[str, Any], sought: str) -> bool:
+    return any(sought in part.text.casefold() for part in (*asked(payload), *answered(payload)))
+
+
+def _fits(row: dict[str, Any], query: dict[str, str]) -> bool:
     reported = query.get("reported")
-    return (
-        scenario in (None, row["scenario"])
-        and all(query.get(key) in (None, row.get(key)) for key in ("kind", "request_type", "status"))
-        and (reported is None or (reported.lower() in ("1", "true")) == row["reported"])
+    return all(query.get(key) in (None, row.get(key)) for key in ("kind", "request_type", "status")) and (
+        reported is None or (reported.lower() in ("1", "true")) == row["reported"]
     )
 
 

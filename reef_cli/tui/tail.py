@@ -27,10 +27,20 @@ class Tail:
     def receipts(self) -> Iterable[str]:
         return self._known.keys()
 
-    async def load_newest(self, client: "AsyncClient") -> None:
-        """Raises `ReefError`."""
+    @property
+    def newest(self) -> dict[str, Any] | None:
+        return self.listed[0] if self.listed else None
+
+    def before(self, record: dict[str, Any]) -> dict[str, Any] | None:
+        """The next older one that is listed."""
+        key = self.key(record)
+        return next((listed for listed in self.listed if self.key(listed) < key), None)
+
+    async def load_newest(self, client: "AsyncClient") -> list[dict[str, Any]]:
+        """Load what came; the records that were not known. Raises `ReefError`."""
         limit = NEWEST if self._known else PAGE
         page = await self._page(client, limit)
+        new = [record for record in page if record["agent_record_id"] not in self._known]
         if self._known and not any(record["agent_record_id"] in self._known for record in page):
             self._known.clear()  # more came than a page holds
             self.whole = False
@@ -41,6 +51,7 @@ class Tail:
             del self._known[record["agent_record_id"]]
             self.whole = False
         del self.listed[self._most :]
+        return new
 
     async def load_older(self, client: "AsyncClient") -> None:
         """Raises `ReefError`."""
@@ -78,9 +89,10 @@ class Tail:
 
     def _add(self, page: list[dict[str, Any]]) -> None:
         self._known |= {record["agent_record_id"]: record for record in page}
-        self.listed = sorted(self._known.values(), key=self._key, reverse=True)
+        self.listed = sorted(self._known.values(), key=self.key, reverse=True)
 
-    def _key(self, record: dict[str, Any]) -> tuple[Any, ...]:
+    def key(self, record: dict[str, Any]) -> tuple[Any, ...]:
+        """What they are sorted by, as the daemon does it."""
         if self.scenario is not None:
             return (record["sequence"],)
         return record["created_at"], record["agent_record_id"]

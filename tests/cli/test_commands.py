@@ -85,9 +85,12 @@ def test_a_report_is_sent_as_it_was_said(online: RunReef, fake: FakeDaemon, nowh
         "42 km",
         "-s",
         "ready",
+        "--id",
+        "my-report-1",
     )
     asked = fake.last("POST /reef/report")
     assert asked.body == {
+        "agent_record_id": "my-report-1",
         "score": 0.0,
         "feedback": {"text": "Use metric units.", "correction": "42 km"},
         "references": ["run:7", RECEIPT],

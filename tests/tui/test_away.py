@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from reef._protocol import Answer, Call
 from reef.async_client import AsyncClient
-from reef.errors import DaemonUnreachable
+from reef.errors import DaemonUnreachable, ReefError, TimedOut, Unauthorized
 from reef_cli.tui.app import DARK, LIGHT, ReefApp
 from reef_cli.tui.memory import remembered_theme
+from reef_cli.tui.messages import Disconnected
 from reef_cli.tui.recording import Recording
-from reef_cli.tui.replay import replaying
+from reef_cli.tui.replay import ReplayClient, replaying
 from tests.tui.stage import on_stage
 
 
@@ -72,6 +74,36 @@ def test_ages_go_on_while_nothing_is_fetched() -> None:
             assert "demonstrations 2 h" not in stage.text
             passed = timedelta(hours=2)
             await stage.see("demonstrations 2 h")
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("error", [TimedOut("no answer in 30 s"), Unauthorized("the token is wrong")])
+def test_what_was_asked_for_and_not_done_is_told_while_no_daemon_answers(error: ReefError) -> None:
+    """Confirmed before it hung; loading, which nobody asked for, stays quiet."""
+
+    class Hanging(ReplayClient):
+        hangs = False
+
+        async def _send(self, call: Call) -> Answer:
+            if self.hangs:
+                raise error
+            return await super()._send(call)
+
+    client = Hanging(Recording.shipped(), speed=math.inf)
+
+    async def scene() -> None:
+        async with on_stage(ReefApp(lambda: client, now=client.now)) as stage:
+            await stage.press("y")
+            await stage.see("creation")
+            client.hangs = True
+            stage.app.post_message(Disconnected("it hangs"))
+            await stage.see("no daemon answers")
+            await stage.press("end", "b")
+            await stage.see("published again as a new head")
+            assert not stage.app._notifications
+            await stage.press("enter")
+            await stage.told(error.message)
 
     asyncio.run(scene())
 

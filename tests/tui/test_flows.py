@@ -5,6 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from reef_cli.tui.widgets.row_list import RowList
+from reef_cli.tui.widgets.view_names import ViewNames
 from tests.e2e.running import Daemon, running
 from tests.e2e.test_loop import PROMPT, SENTENCE, configure, right_with_the_sentence
 from tests.stub_provider import StubProvider
@@ -47,6 +49,8 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
         await stage.see(f"+ {SENTENCE}", "[diff]")
         await stage.press("escape", "d")
         await stage.see(f"+ {SENTENCE}", "[diff]")
+        assert await stage.pilot.click(ViewNames, offset=(stage.text.splitlines()[1].index("story"), 0))
+        await stage.see("wins needed", "[story]")
         await stage.press("g")
         await stage.see("[episodes]", "TASK", "win", "the answer is as expected")
         await stage.press("p")
@@ -70,7 +74,9 @@ def test_a_step_is_watched_to_its_decision(daemon: Daemon, stub: StubProvider) -
         stub.delay_s = 2.0
         complain(daemon, SENTENCE)
         await stage.see("evaluating")
-        await stage.press("s", "enter")
+        await stage.press("s")
+        await stage.until(lambda: listed(stage, "#steps"))
+        await stage.press("enter")
         await stage.see("episodes ")
         stub.delay_s = 0.0
         await stage.see("8 wins, 0 losses, 0 ties", "p promotes it")
@@ -112,6 +118,15 @@ def test_rejecting_with_a_reason(daemon: Daemon) -> None:
     assert "strict" in daemon.get(f"/reef/steps/{SCENARIO}/1")["decision"]
 
 
+def releases(stage: Stage) -> RowList:
+    return stage.app.screen.query_one("#releases", RowList)
+
+
+def listed(stage: Stage, rows: str) -> bool:
+    """Whether this list is on the screen and has rows."""
+    return any(found.rows for found in stage.app.screen.query(rows).results(RowList))
+
+
 def test_rolling_back_and_comparing(daemon: Daemon) -> None:
     complain(daemon, SENTENCE)
     daemon.step(SCENARIO, 1)
@@ -122,8 +137,11 @@ def test_rolling_back_and_comparing(daemon: Daemon) -> None:
         await stage.see("served", "creation")
         heard = stage.hear()
         await stage.press("space")
-        assert heard == ["now mark the second"]
-        await stage.press("down", "space")
+        await stage.until(lambda: heard == ["now mark the second"])
+        await stage.until(lambda: releases(stage).rows[0].marked)
+        await stage.press("down")
+        await stage.until(lambda: releases(stage).cursor == 1)
+        await stage.press("space")
         await stage.see("compare", f"+ {SENTENCE}")
         await stage.press("w")
         await stage.see(SENTENCE[:20])

@@ -1,6 +1,8 @@
 """The inbox against a real daemon: scoring, taking back, writing, and reading why a report did not count."""
 
 import asyncio
+import shlex
+import subprocess
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -11,10 +13,12 @@ from textual.widgets import TextArea
 from reef.async_client import AsyncClient
 from reef_cli.tui import outbox
 from reef_cli.tui.app import ReefApp
+from reef_cli.tui.screens import sending
 from reef_cli.tui.screens.inbox import InboxScreen
 from reef_cli.tui.screens.write import WriteScreen
 from reef_cli.tui.widgets.row_list import RowList
 from tests.e2e.running import TOKEN, Daemon, running
+from tests.e2e.terminal import REEF
 from tests.stub_provider import StubProvider
 from tests.tui.stage import SMALL, Stage, on_stage, play
 
@@ -68,8 +72,7 @@ def reports(daemon: Daemon, scenario: str) -> list[dict[str, Any]]:
 
 def test_ten_turns_are_scored_with_a_key_each(daemon: Daemon, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outbox, "HOLD_S", 0.2)
-    for number in range(10):
-        daemon.ask(f"question {number}", scenario="ten")
+    receipts = [daemon.ask(f"question {number}", scenario="ten")[1] for number in range(10)]
 
     async def scene(stage: Stage) -> None:
         await listed(stage, 10)
@@ -78,8 +81,8 @@ def test_ten_turns_are_scored_with_a_key_each(daemon: Daemon, monkeypatch: pytes
         await stage.until(lambda: len(reports(daemon, "ten")) == 10)
 
     inbox(daemon, "ten", scene)
-    scores = [report["score"] for report in reversed(reports(daemon, "ten"))]
-    assert scores == [1, 0, 0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1]
+    scores = {report["references"][0]: report["score"] for report in reports(daemon, "ten")}
+    assert [scores[receipt] for receipt in reversed(receipts)] == [1, 0, 0, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 1]
 
 
 def test_a_score_is_taken_back_while_it_is_held(daemon: Daemon) -> None:
@@ -223,6 +226,45 @@ def test_a_draft_is_kept_and_a_score_out_of_range_refused(daemon: Daemon) -> Non
     assert (report["score"], report["feedback"]) == (0, "too long")
 
 
+def test_an_emptied_draft_is_thrown_away(daemon: Daemon) -> None:
+    daemon.ask("question", scenario="emptied")
+
+    async def scene(stage: Stage) -> None:
+        await listed(stage, 1)
+        heard = stage.hear()
+        for key in ("escape", "ctrl+s"):
+            for keys, said in (("no", "kept as a draft"), (["backspace"] * 2, "draft thrown away")):
+                await stage.press("f")
+                await dialogue(stage)
+                await stage.press("end", *keys, "escape" if "kept" in said else key)
+                await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+                await stage.until(lambda said=said: bool(heard) and said in heard.pop())
+        await stage.press("f")
+        await dialogue(stage)
+        assert stage.app.screen.query_one(TextArea).text == ""
+        await stage.press("escape")
+        await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+        assert heard == [], "nothing was kept, nor thrown away"
+
+    inbox(daemon, "emptied", scene)
+    assert reports(daemon, "emptied") == []
+
+
+def test_a_score_of_a_report_shows_how_long_it_is_held(daemon: Daemon) -> None:
+    _, receipt = daemon.ask("question", scenario="held")
+    daemon.report(receipt, score=0.5, feedback="fine")
+
+    async def scene(stage: Stage) -> None:
+        await stage.press("r")
+        await stage.see("in line", "score 0.5 fine")
+        await stage.press("3")
+        await stage.see("now 0.3, in ", " s ")
+        await stage.press("z")
+        await stage.until(lambda: "now 0.3" not in stage.text)
+
+    inbox(daemon, "held", scene)
+
+
 def test_a_score_alone_is_taken_from_the_dialogue(daemon: Daemon) -> None:
     daemon.ask("question", scenario="score-alone")
 
@@ -255,6 +297,41 @@ def test_what_cannot_be_sent_at_the_end_is_left_to_the_app(tmp_path: Path) -> No
 
         asyncio.run(scene())
     assert [held.score for held in app.unsent] == [0.7]
+
+
+class Unheard(AsyncClient):
+    """Its reports arrive; what the daemon answers is never heard."""
+
+    async def report(self, *words: Any, **said: Any) -> dict[str, Any]:
+        await super().report(*words, **said)
+        return await asyncio.Event().wait() and {}
+
+
+def test_a_report_on_its_way_at_the_end_is_left_to_the_app_and_not_counted_twice(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outbox, "HOLD_S", 0.1)
+    monkeypatch.setattr(sending, "LEAVE_S", 0.3)
+    daemon.ask("question", scenario="hanging")
+    app = ReefApp(lambda: Unheard(daemon.url, token=TOKEN))
+
+    async def scene() -> None:
+        async with on_stage(app) as stage:
+            await stage.until(lambda: bool(stage.app.status))
+            stage.app.scenario = "hanging"
+            await stage.press("i")
+            await stage.until(lambda: isinstance(stage.app.screen, InboxScreen))
+            await listed(stage, 1)
+            await stage.press("7")
+            await stage.until(lambda: len(reports(daemon, "hanging")) == 1)
+            await stage.press("q")
+
+    asyncio.run(scene())
+    (held,) = app.unsent
+    command = [REEF, *shlex.split(held.as_command())[1:]]
+    subprocess.run(command, env=daemon.environ, check=True, capture_output=True, timeout=60)
+    (report,) = reports(daemon, "hanging")
+    assert (report["agent_record_id"], report["score"]) == (held.report_id, 0.7)
 
 
 def test_a_score_waits_for_a_daemon_that_is_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from reef.async_client import AsyncClient
-from reef.errors import DaemonUnreachable, Invalid, ReefError
+from reef.errors import DaemonUnreachable, Invalid, ReefError, Unauthorized
 from reef_cli.tui.outbox import HOLD_S, Held, Outbox
 
 
@@ -124,6 +124,29 @@ def test_leaving_sends_what_was_on_its_way_too(outbox: Outbox, clock: Clock) -> 
     assert on_its_way
 
 
+def test_what_is_cancelled_on_its_way_stays_so_under_its_id(outbox: Outbox) -> None:
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+
+    class Deaf(Desk):
+        async def report(self, **fields: Any) -> dict[str, Any]:
+            raise asyncio.CancelledError
+
+    with pytest.raises(asyncio.CancelledError):
+        send(outbox, Deaf(), held)
+    assert outbox.take_due(everything=True) == [held]
+    assert send(outbox, Desk(), held)
+    assert outbox.take_due(everything=True) == []
+
+
+def test_what_a_daemon_with_another_token_turns_away_is_held_again(outbox: Outbox) -> None:
+    outbox.hold([("a", "s")], score=1)
+    (held,) = outbox.take_due(everything=True)
+    assert not send(outbox, Desk(Unauthorized("the token is wrong")), held)
+    (again,) = outbox.take_due(everything=True)
+    assert again.report_id == held.report_id
+
+
 def test_what_is_said_anew_after_a_lost_answer_is_another_report(outbox: Outbox) -> None:
     """The first may have arrived: under its id the daemon would not take other content."""
     outbox.hold([("a", "s")], score=1)
@@ -148,6 +171,7 @@ def test_what_is_said_while_the_first_is_lost_joins_it(outbox: Outbox) -> None:
 def test_what_could_not_be_sent_is_a_command(outbox: Outbox) -> None:
     outbox.hold([("run:1", "s")], score=0.5, feedback="it's long")
     outbox.hold([("b", "s")], feedback={"correction": "42"})
-    told = [held.as_command() for held in outbox.take_due(everything=True)]
-    assert told[0] == "reef report run:1 -s s --score 0.5 --feedback 'it'\"'\"'s long'"
-    assert told[1] == "reef report b -s s --correction 42"
+    first, second = outbox.take_due(everything=True)
+    said = f"reef report run:1 -s s --id {first.report_id} --score 0.5 --feedback 'it'\"'\"'s long'"
+    assert first.as_command() == said
+    assert second.as_command() == f"reef report b -s s --id {second.report_id} --correction 42"

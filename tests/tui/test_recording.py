@@ -62,6 +62,41 @@ def test_the_shipped_recording_is_of_a_published_release() -> None:
     asyncio.run(look())
 
 
+@pytest.mark.parametrize("order", ["asc", "desc"])
+@pytest.mark.parametrize("scenario", ["cities", None])
+def test_its_records_are_paged_as_the_daemon_does_it(scenario: str | None, order: str) -> None:
+    """Within a scenario as they ended, over all as they began; a page looks through `limit` for a text."""
+
+    async def look() -> None:
+        async with ReplayClient(Recording.shipped(), speed=math.inf) as client:
+            whole = (await client.records(scenario, limit=1000, order=order))["records"]
+            keys = [
+                row["sequence"] if scenario else (row["created_at"], row["agent_record_id"]) for row in whole
+            ]
+            assert keys == sorted(keys, reverse=order == "desc")
+            found: list[str] = []
+            holding: list[str] = []
+            after = None
+            while True:
+                page = await client.records(scenario, limit=7, order=order, after=after)
+                held = await client.records(scenario, limit=7, order=order, after=after, text="LISBON")
+                assert held["next_after"] == page["next_after"]
+                if page["next_after"] == after:
+                    break
+                after = page["next_after"]
+                found += [row["agent_record_id"] for row in page["records"]]
+                holding += [row["agent_record_id"] for row in held["records"]]
+            assert found == [row["agent_record_id"] for row in whole]
+            said = [row["agent_record_id"] for row in whole if "lisbon" in json.dumps(row["payload"]).lower()]
+            assert holding == said
+            if scenario:
+                third = whole[2]["sequence"]
+                page = await client.records(scenario, limit=1, order=order, after_sequence=third)
+                assert page["records"] == whole[3:4]
+
+    asyncio.run(look())
+
+
 def test_nothing_of_the_machine_it_was_taken_on_is_in_it() -> None:
     text = Recording.shipped().dumps()
     assert "/root" not in text

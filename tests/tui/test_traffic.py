@@ -1,19 +1,20 @@
-"""Traffic, a record's detail, runtimes and log, against a real daemon; long lists against a made-up one."""
+"""Traffic, a record's detail, runtimes and log, against a real daemon."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+import threading
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from reef.async_client import AsyncClient
-from reef_cli.tui import tail
+from reef_cli.tui import contents
 from reef_cli.tui.app import ReefApp
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.widgets.row_list import RowList
-from tests.e2e.running import Daemon, running
+from tests.e2e.running import TOKEN, Daemon, running
 from tests.stub_provider import Asked, Fault, Reply, StubProvider, ToolCall
 from tests.tui.stage import Stage, on_stage, play
 
@@ -29,10 +30,16 @@ def answer(asked: Asked) -> str | Reply | Fault:
 
 
 @pytest.fixture(scope="module")
-def daemon(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Daemon]:
+def stub() -> Iterator[StubProvider]:
+    with StubProvider(answer) as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def daemon(tmp_path_factory: pytest.TempPathFactory, stub: StubProvider) -> Iterator[Daemon]:
     folder = tmp_path_factory.mktemp("traffic")
     (folder / "reef.toml").write_text('[[scenario]]\nmatch = "*"\nrecipe = "record"\n')
-    with StubProvider(answer) as stub, running(folder, "--upstream", stub.url, "--model", "m") as found:
+    with running(folder, "--upstream", stub.url, "--model", "m") as found:
         for number in range(3):
             found.ask(f"question {number}", scenario="work")
         found.ask("elsewhere", scenario="other")
@@ -95,6 +102,71 @@ def test_a_filter_finds_what_was_said(daemon: Daemon) -> None:
     assert [record["payload"]["messages"][0]["content"] for record in rest["records"]] == ["question 1"]
 
 
+def test_a_search_misses_nothing_that_began_early_and_ended_late(
+    daemon: Daemon, stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Page by page, and then only what came since."""
+    monkeypatch.setattr(contents, "AT_ONCE", 10)
+    begun, over = threading.Event(), threading.Event()
+
+    async def slow(asked: Asked) -> str:
+        if "long" in asked.user:
+            begun.set()
+            await asyncio.to_thread(over.wait, 20)
+        return "said"
+
+    monkeypatch.setattr(stub, "answer", slow)
+    with ThreadPoolExecutor(1) as pool:
+        stream = pool.submit(daemon.ask, "a long one", scenario="long")
+        assert begun.wait(20)
+        for number in range(13):
+            daemon.ask(f"needle {number}", scenario="long")
+        over.set()
+        stream.result(20)
+    for number in range(9):
+        daemon.ask(f"hay {number}", scenario="long")
+    asked: list[dict[str, Any]] = []
+
+    class Listening(AsyncClient):
+        async def records(self, *names: Any, **query: Any) -> dict[str, Any]:
+            if query.get("text"):
+                asked.append(query)
+            return await super().records(*names, **query)
+
+    app = ReefApp(lambda: Listening(daemon.url, token=TOKEN))
+
+    async def scene() -> None:
+        async with on_stage(app) as stage:
+            await stage.until(lambda: bool(app.status))
+            app.scenario = "long"
+            await stage.press("t")
+            await stage.see("23 records of scenario long")
+            await stage.press("slash", *"needle", "enter")
+            await stage.see("13 match `needle` in 23 records of scenario long (a: all)")
+            asked.clear()
+            daemon.ask("one more needle", scenario="long")
+            await stage.see("14 match `needle` in 24 records")
+            assert {query["order"] for query in asked} == {"asc"}
+
+    asyncio.run(scene())
+
+
+def test_how_far_what_was_said_was_looked_through_is_said(
+    daemon: Daemon, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "AT_ONCE", 2)
+    monkeypatch.setattr(contents, "SEARCHED", 4)
+
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"question", "enter")
+        await stage.see("1 match `question` in 6 records (what was said: 4) of scenario work")
+        await stage.press("escape", "slash", *"kind:turn", "enter")
+        await stage.see("5 match `kind:turn` in 6 records of scenario work")
+
+    play(daemon, scene)
+
+
 def test_new_records_come_by_themselves(daemon: Daemon) -> None:
     async def scene(stage: Stage) -> None:
         await traffic(stage)
@@ -133,6 +205,24 @@ def test_a_record_with_tools_and_hostile_codes_opens(daemon: Daemon, size: tuple
         await stage.see("1 match")
 
     play(daemon, scene, size)
+
+
+def test_a_click_turns_to_a_view(daemon: Daemon) -> None:
+    async def scene(stage: Stage) -> None:
+        await traffic(stage)
+        await stage.press("slash", *"opus", "enter", "enter")
+        await stage.see("use the tool")
+        for name, shown in (
+            ("story", "served by release"),
+            ("received", "max_tokens"),
+            ("conversation", "use"),
+        ):
+            line = stage.text.splitlines()
+            at = next(number for number, text in enumerate(line) if f" {name} " in text)
+            await stage.pilot.click(offset=(line[at].index(name), at))
+            await stage.see(f"[{name}]", shown)
+
+    play(daemon, scene)
 
 
 def test_a_report_opens_with_what_it_says_and_what_became_of_it(daemon: Daemon) -> None:
@@ -200,99 +290,3 @@ def test_the_log_follows_filters_and_starts_anew_with_the_daemon(daemon: Daemon)
         await stage.see("INFO reef")
 
     play(daemon, scene)
-
-
-class Archive:
-    """A client of a daemon with very many records."""
-
-    def __init__(self, count: int) -> None:
-        self.records_there = [self._record(number) for number in range(count, 0, -1)]
-        self.asked = 0
-
-    def _record(self, number: int) -> dict[str, Any]:
-        return {
-            "agent_record_id": f"receipt-{number:06}",
-            "scenario": "work",
-            "sequence": number,
-            "request_type": "inference",
-            "created_at": "2026-01-01T00:00:00Z",
-            "kind": "turn",
-            "status": "failed" if number == 7 else "complete",
-            "model": f"model-{number % 3}",
-            "usage": {"input_tokens": number, "output_tokens": 1, "cost": 0.1},
-            "timing": {"total_ms": 12.0},
-        }
-
-    async def status(self) -> dict[str, Any]:
-        return {"scenarios": {}}
-
-    async def events(self, **_: Any) -> AsyncIterator[Any]:
-        await asyncio.Event().wait()
-        yield None
-
-    async def records(self, scenario: str, *, limit: int, after: str | None, **_: Any) -> dict[str, Any]:
-        self.asked += 1
-        found = [r for r in self.records_there if after is None or r["agent_record_id"] < after]
-        return {"records": found[:limit]}
-
-    async def close(self) -> None: ...
-
-
-def scrolling(count: int, scene: Any) -> Archive:
-    archive = Archive(count)
-
-    async def main() -> None:
-        app = ReefApp(lambda: cast(AsyncClient, archive))
-        async with on_stage(app) as stage:
-            await stage.until(lambda: bool(app.status))
-            app.status = {"scenarios": {"home": {}}}
-            await stage.press("t")
-            await stage.see("the newest 500 records")
-            await scene(stage)
-
-    asyncio.run(main())
-    return archive
-
-
-def test_ten_thousand_records_scroll() -> None:
-    async def scene(stage: Stage) -> None:
-        while "the newest" in stage.text:
-            await stage.press("end")
-        assert len(rows(stage).rows) == 10_000
-        await stage.press("end")
-        await stage.see("000001")
-        await stage.press("home")
-        await stage.see("010000")
-
-    assert scrolling(10_000, scene).asked <= 25
-
-
-def test_a_filter_looks_through_what_is_not_loaded_yet() -> None:
-    async def scene(stage: Stage) -> None:
-        await stage.press("slash", *"status:failed")
-        await stage.see("1 match", "000007", "in 3000 records")
-
-    scrolling(3_000, scene)
-
-
-def test_what_is_kept_while_new_ones_come_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tail, "KEPT", 600)
-    archive = Archive(3000)
-    kept = tail.Tail()
-
-    async def scene() -> None:
-        client = cast(AsyncClient, archive)
-        await kept.load_newest(client)
-        for number in range(3001, 3301):
-            archive.records_there.insert(0, archive._record(number) | {"created_at": f"2026-01-02T{number}"})
-            if number % 50 == 0:
-                await kept.load_newest(client)
-        assert len(kept.listed) == 600
-        assert kept.listed[0]["sequence"] == 3300
-        assert not kept.whole
-        for _ in range(3):
-            await kept.load_older(client)
-        await kept.load_newest(client)
-        assert len(kept.listed) == 2100, "what a person scrolled to stays"
-
-    asyncio.run(scene())

@@ -101,5 +101,5 @@ class ReefScreen(Screen[None]):
             if asked:
                 hint = "do it again once the daemon is back"
                 self.notify(hint, title="not done: no daemon answers", severity="error", markup=False)
-        elif not self.reef.away:
+        elif asked or not self.reef.away:
             self.notify(error.hint or "", title=error.message, severity="error", markup=False)

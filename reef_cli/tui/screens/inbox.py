@@ -63,7 +63,7 @@ class InboxScreen(Sending):
             yield RowList(
                 Column("AGE", 6),
                 Column("STATE", 8),
-                Column("SAYS", 16),
+                Column("SAYS", 20),
                 Column("WHY"),
                 id="reports",
                 empty="no report waits, and all counted",
@@ -96,8 +96,8 @@ class InboxScreen(Sending):
         self._show_detail()
 
     def show_turns(self) -> None:
-        now = self.reef.now()
-        reports = [report_row(report, self.outbox, now) for report in self._reports.values()]
+        now, away = self.reef.now(), bool(self.reef.away)
+        reports = [report_row(report, self.outbox, now, away=away) for report in self._reports.values()]
         self.query_one("#reports", RowList).show(reports)
         rows = [
             turn_row(
@@ -105,13 +105,13 @@ class InboxScreen(Sending):
                 self.outbox,
                 marked=turn["agent_record_id"] in self._marked,
                 now=now,
-                away=bool(self.reef.away),
+                away=away,
             )
             for turn in self.turns.open
         ]
         self.query_one("#turns", RowList).show(rows)
         states = [report["state"] for report in self._reports.values()]
-        waiting = bool(self.reef.away and self.outbox)
+        waiting = away and bool(self.outbox)
         told = heading(self.turns, states, marked=len(self._marked), whole=self._whole, waiting=waiting)
         self.query_one("#head", Static).update(plain(told))
 
@@ -235,8 +235,11 @@ class InboxScreen(Sending):
 
         def written(what: Written | None) -> None:
             self.outbox.extend(targets, HOLD_S)
-            self._drafts.pop(name, None)
             if what is None:
+                return
+            self._drafts.pop(name, None)
+            if what.draft and not what.text:
+                self.notify("draft thrown away", markup=False)
                 return
             if what.draft:
                 self._drafts[name] = what.text

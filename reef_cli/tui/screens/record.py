@@ -16,6 +16,7 @@ from reef_cli.tui.record_words import facts, raw_text, story
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import plain, safe
 from reef_cli.tui.widgets.transcript import Transcript
+from reef_cli.tui.widgets.view_names import ViewNames
 
 VIEWS = ("conversation", "story", "received", "forwarded", "response")
 _BODIES = {"received": "request", "forwarded": "forwarded", "response": "response"}
@@ -28,7 +29,6 @@ class RecordScreen(ReefScreen):
     concerns: ClassVar[frozenset[str]] = frozenset({"report", "verdict", "step"})
     BINDINGS = bindings("record")
     DEFAULT_CSS = """
-    RecordScreen #views { height: 1; padding: 0 1; background: $boost; }
     RecordScreen #facts { height: auto; padding: 0 1; color: $text-muted; }
     RecordScreen #story { height: 1fr; padding: 0 1; }
     RecordScreen TextArea, RecordScreen TextArea:focus { height: 1fr; border: none; padding: 0 1; }
@@ -43,7 +43,7 @@ class RecordScreen(ReefScreen):
         self._report: dict[str, Any] = {}
 
     def body(self) -> Iterable[Widget]:
-        yield Static(id="views")
+        yield ViewNames()
         yield Static(id="facts")
         yield Transcript()
         with VerticalScroll(id="story"):
@@ -94,12 +94,14 @@ class RecordScreen(ReefScreen):
         tale.display = view == "story"
         area.display = view in _BODIES
         self.query_one("#facts").display = view not in _BODIES
-        names = (f"[{name}]" if name == view else f" {name} " for name in VIEWS)
-        self.query_one("#views", Static).update(plain("".join(names)))
+        self.query_one(ViewNames).show(VIEWS, view)
         shown = area if area.display else tale if tale.display else body
         shown.focus()
         shown.scroll_home(animate=False, immediate=True)
         self.reload()
+
+    def on_view_names_chosen(self, chosen: ViewNames.Chosen) -> None:
+        self._turn_to(chosen.name)
 
     def action_next_view(self) -> None:
         self._turn_to(VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)])

@@ -12,9 +12,10 @@ from reef_cli.tui.changes import Changes, changes
 from reef_cli.tui.deciding import Deciding
 from reef_cli.tui.screens.episode import EpisodeScreen
 from reef_cli.tui.step_story import episode_rows, story
-from reef_cli.tui.text import one_line, plain
+from reef_cli.tui.text import plain
 from reef_cli.tui.widgets.diff_view import DiffView
 from reef_cli.tui.widgets.row_list import Column, RowList
+from reef_cli.tui.widgets.view_names import ViewNames
 
 VIEWS = ("story", "diff", "episodes")
 
@@ -27,7 +28,6 @@ class StepScreen(Deciding):
     BINDINGS = bindings("step")
     DEFAULT_CSS = """
     StepScreen ContentSwitcher { height: 1fr; }
-    StepScreen #head { height: 1; padding: 0 1; background: $boost; }
     StepScreen #told { padding: 0 1; }
     #trouble { height: auto; color: $text-error; padding: 0 1; }
     """
@@ -40,7 +40,7 @@ class StepScreen(Deciding):
         self.data: dict[str, Any] = {}
 
     def body(self) -> Iterable[Widget]:
-        yield Static(id="head")
+        yield ViewNames()
         with ContentSwitcher(initial=self._view):
             with VerticalScroll(id="story"):
                 yield Static(id="told")
@@ -98,11 +98,12 @@ class StepScreen(Deciding):
         stands = self.data.get("outcome") or self.data.get("state") or "..."
         if self.data.get("state") == "waiting":
             stands = f"waits: {self.data['waits_for']}"
-        views = "".join(f"[{view}]" if view == self._view else f" {view} " for view in VIEWS)
-        words = f"step {self.step} of {one_line(self.scenario)}: {stands}  {views}"
-        if self._view == "episodes":
-            words += "  NOW served, CAND proposed"
-        self.query_one("#head", Static).update(plain(words))
+        columns = "  NOW served, CAND proposed" if self._view == "episodes" else ""
+        before = f"step {self.step} of {self.scenario}: {stands}"
+        self.query_one(ViewNames).show(VIEWS, self._view, before, columns)
+
+    def on_view_names_chosen(self, chosen: ViewNames.Chosen) -> None:
+        self.action_view(chosen.name)
 
     def action_split(self) -> None:
         view = self.query_one(DiffView)

@@ -11,7 +11,7 @@ from textual.widgets import Input, Static
 
 from reef.errors import ReefError
 from reef_cli.tui.actions import bindings
-from reef_cli.tui.contents import NEW, Contents
+from reef_cli.tui.contents import Contents
 from reef_cli.tui.record_words import free_words, matcher, record_row, texts_of
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.screens.record import RecordScreen
@@ -20,7 +20,8 @@ from reef_cli.tui.text import plain
 from reef_cli.tui.widgets.row_list import Column, Row, RowList
 
 NEAR_END = 50
-SEARCHED = 20_000
+LOADED = 20_000
+"""How many records a filter loads by itself."""
 TYPING_S = 0.3
 
 
@@ -40,7 +41,7 @@ class TrafficScreen(ReefScreen):
         self._everywhere = False
         self._filter = ""
         self._tail = Tail()
-        self._contents = Contents()
+        self._contents = Contents(self._tail)
         self._searching = False
         self._rows: dict[str, tuple[Row, dict[str, str]]] = {}
         """Rows and what a filter looks at, made once a record."""
@@ -71,12 +72,12 @@ class TrafficScreen(ReefScreen):
     async def fetch(self) -> Any:
         wanted = None if self._everywhere else self.reef.scenario or None
         if self._tail.scenario != wanted:
-            self._tail, self._rows, self._contents = Tail(wanted), {}, Contents(wanted)
+            self._tail, self._rows = Tail(wanted), {}
+            self._contents = Contents(self._tail)
+            self._searching = False
+        self._contents.came(await self._tail.load_newest(self.reef.client))
+        if not self._searching and self._contents.stale(free_words(self._filter)):
             self._search()
-        await self._tail.load_newest(self.reef.client)
-        for word in free_words(self._filter):
-            async for _ in self._contents.look(self.reef.client, word, most=NEW):
-                pass
 
     def show(self, data: Any) -> None:
         matches = matcher(self._filter)
@@ -107,10 +108,14 @@ class TrafficScreen(ReefScreen):
         of = "all scenarios" if self._everywhere else f"scenario {self.reef.scenario}"
         loaded = len(self._tail.listed)
         known = f"{loaded} records" if self._tail.whole else f"the newest {loaded} records"
+        searching = self._searching and not self._contents.whole(free_words(self._filter))
+        reach = self._contents.reach(free_words(self._filter))
+        if reach < loaded and not searching:
+            known += f" (what was said: {reach:.0f})"
         told = f"{known} of {of} (a: {'one' if self._everywhere else 'all'})"
         if self._filter:
             told = f"{count} match `{self._filter}` in {told}"
-            told += ", still searching ..." if self._searching else ""
+            told += ", still searching ..." if searching else ""
         self.query_one("#head", Static).update(plain(told))
 
     # -- older ones
@@ -124,7 +129,7 @@ class TrafficScreen(ReefScreen):
         seen = max(shown.cursor, int(shown.scroll_offset.y) + shown.size.height)
         if self._tail.whole or seen < len(shown.rows) - NEAR_END:
             return
-        if not self._filter or len(self._tail.listed) < SEARCHED:
+        if not self._filter or len(self._tail.listed) < LOADED:
             self._load_older()
 
     @work(group="older", exit_on_error=False)
@@ -164,15 +169,18 @@ class TrafficScreen(ReefScreen):
         self._search()
         self.show(None)
 
+    def _search(self) -> None:
+        words = free_words(self._filter)
+        self._searching = bool(words)
+        self._look_through(words, self._contents)
+
     @work(exclusive=True, group="search", exit_on_error=False)
-    async def _search(self) -> None:
+    async def _look_through(self, words: list[str], contents: Contents) -> None:
         """Look for the filter's words in what was said, once no more of them is typed."""
-        self._searching = bool(free_words(self._filter))
         await asyncio.sleep(TYPING_S)
-        contents = self._contents
         try:
-            for word in free_words(self._filter):
-                async for _ in contents.look(self.reef.client, word):
+            while stale := contents.stale(words):
+                async for _ in contents.look(self.reef.client, stale[0]):
                     self.show(None)
         except ReefError as error:
             self.complain(error, asked=False)

@@ -11,7 +11,8 @@ from textual.widgets import Input, Label, TextArea
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """`text` may be empty beside a score; `score` is None where none was given. A `draft` is not sent."""
+    """`text` may be empty beside a score; `score` is None where none was given. A `draft` is not sent; an
+    empty one is what is left of an earlier draft."""
 
     text: str
     score: float | None = None
@@ -52,7 +53,7 @@ class WriteScreen(ModalScreen[Written | None]):
 
     def action_leave(self) -> None:
         text = self.query_one(TextArea).text
-        self.dismiss(Written(text, draft=True) if text.strip() or self._draft else None)
+        self._end(Written(text if text.strip() else "", draft=True))
 
     def action_save(self) -> None:
         text = self.query_one(TextArea).text.strip()
@@ -66,4 +67,9 @@ class WriteScreen(ModalScreen[Written | None]):
             told = "a score is 0 (bad) to 1 (good), for example 0.7"
             self.notify(told, severity="error", markup=False)
             return
-        self.dismiss(Written(text, score) if text or score is not None else None)
+        self._end(Written(text, score, draft=not text and score is None))
+
+    def _end(self, written: Written) -> None:
+        """Nothing written is worth a word only where there was a draft."""
+        nothing = written.draft and not written.text and not self._draft
+        self.dismiss(None if nothing else written)
