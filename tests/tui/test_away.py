@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from reef._protocol import Answer, Call
+from reef._sse import Event
 from reef.async_client import AsyncClient
 from reef.errors import DaemonUnreachable, ReefError, TimedOut, Unauthorized
 from reef_cli.tui.app import DARK, LIGHT, ReefApp
@@ -15,6 +16,7 @@ from reef_cli.tui.memory import remembered_theme
 from reef_cli.tui.messages import Disconnected
 from reef_cli.tui.recording import Recording
 from reef_cli.tui.replay import ReplayClient, replaying
+from reef_cli.tui.screens.base import SETTLE_S
 from tests.tui.stage import on_stage
 
 
@@ -131,5 +133,24 @@ def test_the_footer_names_every_mode_where_there_is_room() -> None:
     async def scene() -> None:
         async with on_stage(ReefApp(nobody), (200, 50)) as stage:
             await stage.see("n Runtimes", "l Log", "o Scenario")
+
+    asyncio.run(scene())
+
+
+def test_an_answer_that_takes_long_is_shown_though_events_go_on() -> None:
+    async def scene() -> None:
+        async with on_stage(ReefApp(nobody)) as stage:
+            await stage.see("answers: start one")
+            screen, shown = stage.app.shown()[0], []
+
+            async def fetch() -> str:
+                await asyncio.sleep(SETTLE_S * 2)
+                return "data"
+
+            screen.fetch, screen.show = fetch, shown.append
+            for number in range(30):
+                screen.happened(Event(f"b-{number}", "gap"))
+                await stage.pilot.pause(SETTLE_S / 3)
+            assert shown.count("data") >= 2
 
     asyncio.run(scene())

@@ -35,6 +35,10 @@ class ReefScreen(Screen[None]):
     """Whether it shows how old things are, which is told anew every `TICK_S`."""
 
     _settling: Timer | None = None
+    _loading: int = 0
+    """Loads under way: more than one while one takes another's place."""
+    _stale: bool = False
+    """Something happened since the load under way began."""
     _shown: Any = None
 
     @property
@@ -74,18 +78,34 @@ class ReefScreen(Screen[None]):
     def settle(self) -> None:
         """Load soon, once, however often this is called."""
         if self._settling is None:
-            self._settling = self.set_timer(SETTLE_S, self.reload)
+            self._settling = self.set_timer(SETTLE_S, self._settled)
+
+    def _settled(self) -> None:
+        """Load, unless a load is under way: events that come faster than the daemon answers must not cancel
+        it each time."""
+        self._settling = None
+        if self._loading:
+            self._stale = True
+        else:
+            self.reload()
 
     @work(exclusive=True, group="load", exit_on_error=False)
     async def reload(self) -> None:
-        self._settling = None
+        """Load now, in place of a load that is under way."""
         if not self.is_current:
             return
+        self._stale = False
+        self._loading += 1
         try:
             data = await self.fetch()
         except ReefError as error:
             self.complain(error, asked=False)
             return
+        finally:
+            self._loading -= 1
+            if self._stale and self.is_running:
+                self._stale = False
+                self.settle()
         self._shown = data
         self.show(data)
 
