@@ -12,7 +12,7 @@ from orjson import dumps, loads
 from daemon.records.draft import Draft
 from daemon.records.keeping import Bodies, Commit, Kept
 from daemon.records.kinds import kind_of
-from daemon.records.retries import message_hash
+from daemon.records.retries import MessageNames
 from daemon.store.codec import dump
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
@@ -47,6 +47,7 @@ class EntryMaker:
         self._scrub = scrub
         self._price_of = price_of
         self._bodies = Bodies(scrub)
+        self._names = MessageNames()
         self.commit = self._bodies.commit
 
     def entry(self, draft: Draft, commit: Commit) -> Entry:
@@ -55,7 +56,7 @@ class EntryMaker:
         The draft gets its right `kind`, and `status` where the answer was an error after all.
         """
         request = self._bodies.request(draft.request, draft.id, commit)
-        messages = _recognise(draft, request) if draft.kind == "turn" else None
+        messages = self._recognise(draft, request) if draft.kind == "turn" else None
         parsed = draft.parsed or read_answer(
             draft.dialect,
             draft.response,
@@ -136,15 +137,14 @@ class EntryMaker:
     def _masked(self, text: bytes) -> tuple[bytes, int]:
         return mask(text) if self._scrub and text else (text, 0)
 
+    def _recognise(self, draft: Draft, request: Kept) -> bytes | None:
+        """Give the draft its right kind; for a turn, return the name of its messages.
 
-def _recognise(draft: Draft, request: Kept) -> bytes | None:
-    """Give the draft its right kind; for a turn, return the hash of its messages.
-
-    What cannot be read is a turn without one.
-    """
-    try:
-        facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
-        draft.kind = kind_of(facts)
-        return message_hash(facts.payload, request.keys_of) if draft.kind == "turn" else None
-    except (Invalid, RecursionError):
-        return None
+        What cannot be read is a turn without one.
+        """
+        try:
+            facts = draft.facts or codec_for(draft.dialect).facts(draft.request)
+            draft.kind = kind_of(facts)
+            return self._names.name(facts.payload, request.keys_of) if draft.kind == "turn" else None
+        except (Invalid, RecursionError):
+            return None

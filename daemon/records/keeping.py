@@ -91,7 +91,8 @@ class Kept:
 
 
 class Bodies:
-    """Takes bodies apart, and remembers requests. `scrub`: credential-shaped literals are masked."""
+    """Takes bodies apart, and remembers requests, but none with a credential in it. `scrub`: what looks like
+    one is masked."""
 
     def __init__(self, scrub: bool) -> None:
         self._masking = Masking(scrub)
@@ -107,7 +108,7 @@ class Bodies:
         """Have the request of a record stored."""
         like = self._like(body)
         kept, shared = _keep(body, like, receipt, commit)
-        if kept.cut.lists and kept.size <= MOST_KEPT_BYTES:
+        if kept.cut.lists and not kept.masked and kept.size <= MOST_KEPT_BYTES:
             self._remember(kept, like, shared)
         return kept
 

@@ -3,11 +3,13 @@
 Equal requests that ran at the same time are no retries: who asks for several answers at once wants them all.
 """
 
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cache
 from hashlib import blake2b
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, or_, select, update
 
@@ -18,23 +20,52 @@ from daemon.wire.values import Json, dump
 from reef.ids import now, rfc3339
 
 HASH_BYTES = 16
+NAMES_KEPT = 8192
 _STORED_TO = timedelta(milliseconds=1)
 """How exact stored times are."""
 
 
-def message_hash(payload: Json, keys_of: Callable[[str], bytes | None]) -> bytes | None:
-    """Names the message list of a request; None where there is none. `keys_of(key)` has the hashes of the
-    list's bytes, where it has any: who sends messages again sends the same bytes.
+class MessageNames:
+    """Names message lists by what they say, however they are written; remembers the names of single messages
+    by the hashes of their bytes."""
 
-    System text beside the list is left out: some clients vary it.
-    """
-    key = "messages" if payload.get("messages") else "input"
-    if not (said := payload.get(key)):
-        return None
-    hashes = keys_of(key) if isinstance(said, list) else None
-    before = [payload.get(name) for name in ("previous_response_id", "conversation")]
-    named = hashes + dump(before) if hashes else dump([said, *before])
-    return blake2b(named, digest_size=HASH_BYTES).digest()
+    def __init__(self) -> None:
+        self._known: OrderedDict[bytes, bytes] = OrderedDict()
+
+    def name(self, payload: Json, keys_of: Callable[[str], bytes | None]) -> bytes | None:
+        """The name of a request's message list; None where there is none. `keys_of(key)` has the hashes of
+        the bytes of the list's elements, one after another, where it has any.
+
+        System text beside the list is left out: some clients vary it.
+        """
+        key = "messages" if payload.get("messages") else "input"
+        if not (said := payload.get(key)):
+            return None
+        elements = said if isinstance(said, list) else [said]
+        keys = keys_of(key) or b""
+        if len(keys) == len(elements) * HASH_BYTES:
+            named = [
+                self._remembered(keys[at * HASH_BYTES : (at + 1) * HASH_BYTES], element)
+                for at, element in enumerate(elements)
+            ]
+        else:
+            named = [_hash(element) for element in elements]
+        before = [payload.get(name) for name in ("previous_response_id", "conversation")]
+        return blake2b(b"".join([*named, dump(before)]), digest_size=HASH_BYTES).digest()
+
+    def _remembered(self, key: bytes, element: Any) -> bytes:
+        known = self._known
+        if (found := known.get(key)) is not None:
+            known.move_to_end(key)
+            return found
+        found = known[key] = _hash(element)
+        if len(known) > NAMES_KEPT:
+            known.popitem(last=False)
+        return found
+
+
+def _hash(element: Any) -> bytes:
+    return blake2b(dump(element), digest_size=HASH_BYTES).digest()
 
 
 def supersede(connection: Connection, draft: Draft, messages: bytes) -> list[tuple[str, str]]:

@@ -41,7 +41,10 @@ class Examples:
         return known[1].copy()
 
     def keep(self, spoken: list[Message], digest: "blake2b") -> None:
-        """Remember messages with their digest, in place of others that begin with the same one."""
+        """Remember messages with their digest, in place of others that begin with the same one. Those with
+        calls in them are an agent's, and come with a session."""
+        if any(message.get("tool_calls") for message in spoken):
+            return
         chars = sum(len(_text(message)) for message in spoken)
         if not KEPT_FROM_CHARS <= chars <= KEPT_CHARS:
             return

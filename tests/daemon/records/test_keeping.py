@@ -153,3 +153,28 @@ def test_little_is_remembered() -> None:
     bodies.request(request("x" * MOST_KEPT_BYTES), "r", commit)
     assert bodies.size == before
     assert len(bodies.request(b"{}", "r", commit).keys) == HASH_BYTES
+
+
+def test_a_retry_is_known_however_it_is_written(desk: Desk) -> None:
+    """With more or less beside its messages, and with other spaces between them."""
+    messages = [{"role": "user", "content": "x" * 3000}, {"role": "user", "content": "one"}]
+    bodies = [
+        json.dumps({"model": "m", "system": "s" * more, "messages": messages}, separators=separators).encode()
+        for more in (0, 2000)
+        for separators in ((", ", ": "), (",", ":"))
+    ]
+    assert min(map(len, bodies)) < CUT_FROM_BYTES < max(map(len, bodies))
+    drafts = [desk.draft(request=body) for body in bodies]
+    for draft in drafts:
+        insert(desk, [draft])
+    names = {desk.store.read_now(lambda c, d=d: find(c, d.id)["message_hash"]) for d in drafts}
+    assert len(names) == 1
+
+
+def test_a_request_with_a_credential_in_it_is_not_remembered() -> None:
+    bodies = Bodies(scrub=True)
+    kept = bodies.request(request("one", "ghp_" + "a1" * 20), "r", bodies.commit())
+    assert sum(kept.masked.values()) == 1
+    assert bodies.size == 0
+    bodies.request(request("one", "two"), "r", bodies.commit())
+    assert bodies.size > 0

@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from daemon.records.batches import consume
-from daemon.records.retries import message_hash
+from daemon.records.retries import MessageNames
 from daemon.store.schema import records
 from reef.ids import now
 from tests.daemon.records.desk import RECIPE, Desk
@@ -107,8 +107,8 @@ def test_what_differs_in_any_other_way_is_another_request() -> None:
         {"input": "go on", "previous_response_id": "2"},
         {"input": "go on"},
     ]
-    assert len({message_hash(body, lambda _: None) for body in bodies}) == len(bodies)
-    assert all(message_hash(body, lambda _: None) is None for body in ({"messages": []}, {}))
+    assert len({MessageNames().name(body, lambda _: None) for body in bodies}) == len(bodies)
+    assert all(MessageNames().name(body, lambda _: None) is None for body in ({"messages": []}, {}))
 
 
 def test_reports_on_it_teach_nothing_any_more_unless_they_did(desk: Desk) -> None:

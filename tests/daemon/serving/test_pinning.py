@@ -175,3 +175,7 @@ def test_examples_are_remembered_within_bounds() -> None:
         said = shots(-2, chars=chars)
         list(Said(said, examples).history())
         assert not known(examples, said)
+    calling = shots(-3)
+    calling[1]["tool_calls"] = [{"id": "1", "function": {"name": "f", "arguments": "x" * KEPT_CHARS}}]
+    list(Said(calling, examples).history())
+    assert not known(examples, calling)
