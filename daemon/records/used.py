@@ -28,7 +28,7 @@ def used_since(connection: Connection, scenario: str, day: str) -> Used:
         func.coalesce(func.sum(tokens), 0),
         func.count().filter(known & records.c.cost.is_(None)),
     ).where(
-        records.c.scenario == scenario,
+        records.c.scenario.concat("") == scenario,  # so that the day is looked up, not the scenario
         records.c.created_at >= day,
         records.c.request_type == "inference",
         records.c.kind.in_(COUNTED),

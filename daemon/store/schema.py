@@ -91,7 +91,7 @@ records = Table(
     Column("response_pieces", LargeBinary),
     Column("message_hash", LargeBinary, doc="of the messages that were asked: a retry has the same"),
     Index("records_by_sequence", "scenario", "sequence", unique=True),
-    Index("records_by_time", "scenario", "created_at"),
+    Index("records_by_time", "created_at", "id"),
     Index("records_by_run", "run", "scenario", "sequence", **where_there("run")),
     Index("records_by_session", "session", "scenario", "sequence", **where_there("session")),
     Index("records_by_conversation", "scenario", "conversation", "sequence", **where_there("conversation")),

@@ -24,6 +24,8 @@ def upgrade() -> None:
         there = sa.text(f"{column} IS NOT NULL")
         op.drop_index(name, "records")
         op.create_index(name, "records", columns, unique=False, sqlite_where=there, postgresql_where=there)
+    op.drop_index("records_by_time", "records")
+    op.create_index("records_by_time", "records", ["created_at", "id"], unique=False)
     op.create_index("releases_by_time", "releases", ["scenario", "recorded_at"], unique=False)
     op.create_index("intents_by_end", "intents", ["scenario", "done_at"], unique=False)
     op.rename_table("aliases", "aliases_before")
