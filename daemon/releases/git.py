@@ -65,7 +65,10 @@ class GitReleases:
         at = 0
         for _, path in rows:
             line_end = raw.index(b"\n", at)
-            size = int(raw[at:line_end].rsplit(b" ", 1)[1])
+            told = raw[at:line_end].decode()
+            if told.endswith(" missing"):
+                raise self._git.failure("cat-file", told)
+            size = int(told.rsplit(" ", 1)[1])
             found[path] = raw[line_end + 1 : line_end + 1 + size]
             at = line_end + size + 2
         return found

@@ -21,7 +21,7 @@ from daemon.releases.git import GitReleases
 from daemon.store.codec import dump, load
 from daemon.store.schema import intents, scenarios
 from daemon.store.store import Store
-from reef.errors import Conflict, ReefError
+from reef.errors import Conflict, NotFound, ReefError
 from reef.ids import now, rfc3339
 
 log = logging.getLogger("reef.releases")
@@ -106,11 +106,16 @@ class History:
         return await self._finish_open()
 
     async def _finish_open(self, scenario: str | None = None) -> list[Published]:
+        def unfinished(connection: Connection) -> list[dict[str, Any]]:
+            return _unfinished(connection, scenario)
+
         finished = []
-        for detail in await self.store.read(lambda connection: _unfinished(connection, scenario)):
+        for detail in await self.store.read(unfinished):
             try:
                 finished.append(await self._carry_out(detail))
-            except Conflict as error:
+            except (Conflict, NotFound) as error:
+                if detail in await self.store.read(unfinished):
+                    raise
                 log.warning("step %s of %s was not published: %s", detail["step"], detail["scenario"], error)
         return finished
 

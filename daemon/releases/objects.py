@@ -4,13 +4,12 @@ Owns: the git commands that stay for this, and the bytes of what is written. `gi
 form and has them on the disk when it answers; `git mktree` takes a folder as text, but heeds no `core.fsync`.
 """
 
-import tempfile
+import os
 from collections.abc import Mapping, Sequence
 from hashlib import sha1
-from pathlib import Path
 from typing import Literal
 
-from daemon.releases.plumbing import IDENTITY, Plumbing, writing
+from daemon.releases.plumbing import IDENTITY, Plumbing
 from daemon.releases.standing import Standing
 
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -23,6 +22,7 @@ class Objects:
     """Every method raises `GitFailed` when the repository cannot be read or written."""
 
     def __init__(self, git: Plumbing) -> None:
+        self._git = git
         self._finder = Standing(git, "cat-file", "--batch-check=%(objectname)")
         self._writers: dict[Kind, Standing] = {
             kind: Standing(git, "hash-object", "-w", "--no-filters", "-t", kind, "--stdin-paths")
@@ -30,7 +30,10 @@ class Objects:
         }
 
     def find(self, names: Sequence[str]) -> list[str | None]:
-        """The full id that each of `names` (an id, `ID^{tree}`, a full ref name) stands for, or None."""
+        """The full id that each of `names` (an id, `ID^{tree}`, HEAD) stands for, or None.
+
+        Not for other names: git also reads `NAME-gDIGITS`, even of a full ref, as the commit DIGITS.
+        """
         answers = self._finder.ask_each(names)
         return [None if answer.endswith(" missing") else answer for answer in answers]
 
@@ -59,23 +62,26 @@ class Objects:
             command.end()
 
     def _write(self, kind: Kind, contents: Sequence[bytes]) -> list[str]:
-        """Store each of `contents` that is not stored yet, in this order; returns their ids."""
+        """Store each of `contents`, in this order; returns their ids.
+
+        What is there already becomes as young as what is new: git prunes what is old and in no release.
+        """
         ids = [_id(kind, data) for data in contents]
-        found = self.find(ids)
-        new = {
-            name: data
-            for name, data, known in zip(ids, contents, found, strict=True)
-            if known is None or name == EMPTY_TREE
-        }
-        if not new:
-            return ids
-        temporary = tempfile.gettempdir()
-        with writing(temporary), tempfile.TemporaryDirectory(prefix="reef-new-", dir=temporary) as folder:
-            paths = {f"{folder}/{name}": data for name, data in new.items()}
-            for path, data in paths.items():
-                Path(path).write_bytes(data)
-            self._writers[kind].ask_each(list(paths))
+        rest = {name: data for name, data in zip(ids, contents, strict=True) if not self._is_renewed(name)}
+        if rest:
+            with self._git.scratch() as folder:
+                for name, data in rest.items():
+                    (folder / name).write_bytes(data)
+                self._writers[kind].ask_each([f"{folder}/{name}" for name in rest])
         return ids
+
+    def _is_renewed(self, name: str) -> bool:
+        """Whether the object has a file of its own, which is young now. For one in a pack git does it."""
+        try:
+            os.utime(self._git.path / "objects" / name[:2] / name[2:])
+        except OSError:
+            return False
+        return True
 
 
 def _id(kind: Kind, data: bytes) -> str:

@@ -5,6 +5,7 @@ and turning git's failures into our errors. Does not own what is stored in it.
 """
 
 import os
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 LOCK_GRACE_S = 2.0
 """A lock file older than this when a repository is opened was left by a crash."""
+
+_SCRATCH = "reef-new"
 
 _SETTINGS = {
     "core.fsync": "objects,derived-metadata,reference",
@@ -65,7 +68,7 @@ class Plumbing:
         self._git: Git | None = None
 
     def open(self) -> None:
-        """Make the repository if it is not there; clear lock files that a crash left.
+        """Make the repository if it is not there; clear lock and scratch files that a crash left.
 
         Raises:
             Unavailable: git is missing, or the folder cannot be written.
@@ -75,6 +78,19 @@ class Plumbing:
         if not (self.path / "HEAD").is_file():
             self.run("init", "--quiet", "--bare", "--template=", str(self.path))
         _clear_locks(self.path)
+        shutil.rmtree(self.path / _SCRATCH, ignore_errors=True)
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A new folder that only this user can read, gone afterwards; `open` removes it after a crash.
+
+        Raises:
+            Unavailable: it cannot be made, or the system refuses what the caller does there.
+        """
+        with writing(self.path):
+            (self.path / _SCRATCH).mkdir(mode=0o700, exist_ok=True)
+            with tempfile.TemporaryDirectory(prefix="", dir=self.path / _SCRATCH) as folder:
+                yield Path(folder)
 
     def run(self, *arguments: str, stdin: bytes = b"") -> bytes:
         """What `git ARGUMENTS` wrote to stdout, unchanged.
@@ -131,7 +147,8 @@ class Plumbing:
 
     def _command(self, arguments: Sequence[str]) -> list[str]:
         settings = [part for key, value in _SETTINGS.items() for part in ("-c", f"{key}={value}")]
-        return [*_foreign(), "git", *settings, "--literal-pathspecs", f"--git-dir={self.path}", *arguments]
+        options = ("--literal-pathspecs", "--no-replace-objects", f"--git-dir={self.path}")
+        return [*_foreign(), "git", *settings, *options, *arguments]
 
     def _layer(self) -> "Git":
         if self._git is None:

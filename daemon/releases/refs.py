@@ -75,7 +75,7 @@ class Refs:
 
     def get(self, ref: str) -> str | None:
         """The commit id at `ref` (a full name), or None."""
-        return self._objects.find([ref])[0]
+        return self.below(ref).get(ref)
 
     def below(self, prefix: str) -> dict[str, str]:
         """Every ref at or below `prefix` with its commit id, sorted by name."""
@@ -113,7 +113,7 @@ class Refs:
 
     def point_head_at(self, ref: str) -> None:
         """Make the repository's HEAD name `ref` unless it names a branch that exists."""
-        if self.get("HEAD") is None:
+        if self._objects.find(["HEAD"]) == [None]:
             self._git.run("symbolic-ref", "HEAD", ref)
 
     def heal_head(self) -> None:

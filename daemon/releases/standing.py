@@ -1,7 +1,8 @@
 """Git commands that stay and are asked line by line: starting one costs more than what it is asked for.
 
 Owns: the life of such a child. It starts when it is first asked and ends when nobody has asked for a while;
-it ends by itself when its stdin closes, so that a daemon that was killed leaves none.
+it ends by itself when its stdin closes, so that a daemon that was killed leaves none. No child stays that
+could answer from memory: git keeps a pack open that was deleted, and renews the age of one only once.
 """
 
 import logging
@@ -10,6 +11,7 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from subprocess import TimeoutExpired
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
 
 IDLE_S = 20.0
 """A child that nobody asks for this long ends."""
+AGE_S = 3600.0
+"""A child ends after this long even when it is asked all the time. Git prunes what is two weeks old."""
 _END_S = 5.0
 _AT_ONCE = 64
 """Questions that are sent before their answers are read. As many answers fit into the smallest pipe, of 4 KB:
@@ -36,7 +40,8 @@ class Standing:
         self._arguments = arguments
         self._lock = threading.Lock()
         self._child: Git.AutoInterrupt | None = None
-        self._asked_at = 0.0
+        self._packs: frozenset[Path] | None = None
+        self._begun_at = self._asked_at = 0.0
 
     def ask(self, question: str, lines: int = 1) -> list[str]:
         """The `lines` lines with which it answers.
@@ -49,6 +54,8 @@ class Standing:
         """
         asked = question.encode()
         with self._lock:
+            if self._is_stale():
+                self._end()
             known = self._child is not None
             try:
                 return self._ask(asked, lines)
@@ -70,6 +77,14 @@ class Standing:
         with self._lock:
             self._end()
 
+    def _is_stale(self) -> bool:
+        """Whether the child could answer by what it remembers and is no longer so."""
+        return (
+            self._packs is None
+            or self._packs != _packs(self._git.path)
+            or time.monotonic() - self._begun_at > AGE_S
+        )
+
     def _ask(self, question: bytes, lines: int) -> list[str]:
         child = self._child or self._begin()
         try:
@@ -85,9 +100,11 @@ class Standing:
         return answers
 
     def _begin(self) -> "Git.AutoInterrupt":
+        self._packs = _packs(self._git.path)
         child = self._git.start(*self._arguments)
         os.set_blocking(child.stderr.fileno(), False)
-        self._child, self._asked_at = child, time.monotonic()
+        self._child = child
+        self._begun_at = self._asked_at = time.monotonic()
         self._rest_in(IDLE_S, child)
         return child
 
@@ -124,6 +141,16 @@ class Standing:
                 self._rest_in(left, child)
             else:
                 self._end()
+
+
+def _packs(repository: Path) -> frozenset[Path] | None:
+    """Its packs, whose names say what is in them; None where objects may also be elsewhere."""
+    try:
+        packs = frozenset((repository / "objects" / "pack").iterdir())
+        borrows = (repository / "objects" / "info" / "alternates").exists()
+    except OSError:
+        return None
+    return None if borrows else packs
 
 
 def _converse(child: "Git.AutoInterrupt", question: bytes, lines: int) -> list[str]:

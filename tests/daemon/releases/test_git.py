@@ -87,6 +87,31 @@ def test_publish_is_a_compare_and_swap(releases: GitReleases) -> None:
     assert releases.content_id(second) == releases.write_tree(FILES)
 
 
+def test_a_name_that_reads_as_a_commit_is_a_name(releases: GitReleases) -> None:
+    """Git takes `NAME-gDIGITS` for what `git describe` says of a commit."""
+    first = releases.commit(plan(releases.write_tree({})))
+    releases.publish("default", first, None)
+    second = releases.commit(plan(releases.write_tree(FILES), first, step=1))
+    for name in (f"team-g{first[:8]}", f"x-1-g{first}", first, first[:8], "default-g0000"):
+        assert releases.head(name) is None
+        releases.keep_candidate(name, 1, second)
+        assert releases.candidates(name) == {1: second}
+        assert releases.head(name) is None
+        releases.publish(name, second, None)
+        assert releases.head(name) == second
+    assert releases.head("default") == first
+    git(releases.path, "tag", "refs/heads/elsewhere", first)
+    assert releases.head("elsewhere") is None
+
+
+def test_replacing_an_object_by_hand_changes_no_release(releases: GitReleases) -> None:
+    first = releases.commit(plan(releases.write_tree(FILES)))
+    other = releases.commit(plan(releases.write_tree({}), step=1))
+    git(releases.path, "replace", first, other)
+    releases.close()
+    assert releases.read_tree(first) == FILES
+
+
 def test_stock_git_reads_the_history(releases: GitReleases, tmp_path: Path) -> None:
     first = releases.commit(plan(releases.write_tree({}), scenario="one"))
     second = releases.commit(plan(releases.write_tree(FILES), first, scenario="one", step=1))

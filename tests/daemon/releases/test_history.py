@@ -17,6 +17,7 @@ from daemon.store.schema import intents, scenarios
 from daemon.store.store import Store
 from reef.errors import Conflict, Unavailable
 from reef.ids import now, rfc3339
+from tests.daemon.releases.test_git import git as run_git
 
 FIRST, SECOND = {"rules/a.md": b"one\n"}, {"rules/a.md": b"two\n"}
 
@@ -122,6 +123,26 @@ def test_a_release_cut_off_is_finished_with_the_same_id(history: History, git: D
         assert await fresh.recover() == []
         repeated = await fresh.publish(training(git, first.release_id, step=1))
         assert repeated == finished, "the step that asks again gets what was made"
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("point", ["before commit", "after commit", "before publish"])
+def test_one_cut_off_whose_files_somebody_pruned_is_taken_back(
+    history: History, git: Dying, point: str
+) -> None:
+    async def scene() -> None:
+        first = await create(history)
+        git.at = point
+        with pytest.raises(Killed):
+            await history.publish(training(git, first.release_id, step=1))
+        git.at = ""
+        run_git(git.path, "gc", "--quiet", "--prune=now")
+        fresh = again(history)
+        assert await fresh.recover() == []
+        assert state(fresh) == (first.release_id, [first.release_id], 0, first.release_id)
+        await fresh.publish(training(fresh.git, first.release_id, step=1))
+        fresh.git.close()
 
     asyncio.run(scene())
 

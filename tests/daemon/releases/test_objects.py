@@ -1,16 +1,23 @@
 """What is written to the repository: the very objects that git would make, on the disk, only what is new."""
 
 import json
+import os
 import subprocess
+import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from daemon.releases import plumbing
+from daemon.releases import plumbing, standing
 from daemon.releases.git import GitReleases
 from daemon.releases.objects import EMPTY_TREE
+from daemon.releases.plumbing import GitFailed
+from reef.errors import NotFound
 from tests.daemon.releases.test_git import FILES, git, plan
+
+THREE_WEEKS_S = 21 * 86400
 
 
 def loose(repository: Path) -> set[Path]:
@@ -47,6 +54,134 @@ def test_somebody_packs_the_repository_meanwhile(releases: GitReleases) -> None:
     releases.publish("default", second, first)
     assert releases.read_tree(second) == FILES | {"new": b"1"}
     assert git(releases.path, "log", "--format=%H", "default").split() == [second, first]
+
+
+def published_with_a_lost_candidate(releases: GitReleases) -> str:
+    """The head, of no files; FILES are a candidate that was packed, looked at and dropped."""
+    first = releases.commit(plan(releases.write_tree({})))
+    releases.publish("default", first, None)
+    lost = releases.commit(plan(releases.write_tree(FILES), first, step=1))
+    releases.keep_candidate("default", 1, lost)
+    git(releases.path, "gc", "--quiet")
+    assert releases.content_id(lost) == releases.write_tree(FILES)
+    assert releases.commit(plan(releases.write_tree(FILES), first, step=1)) == lost
+    releases.drop_candidate("default", 1)
+    return first
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "gc --quiet --prune=now",
+        "gc --quiet",
+        "repack -a -d -q",
+        "repack -a -d -q --write-midx",
+        "pack-refs --all",
+    ],
+)
+def test_what_somebody_pruned_meanwhile_is_written_again(releases: GitReleases, command: str) -> None:
+    """The commands that stay have the deleted packs open, and answer for what is in them."""
+    first = published_with_a_lost_candidate(releases)
+    git(releases.path, *command.split())
+    again = releases.commit(plan(releases.write_tree(FILES), first, step=1))
+    releases.publish("default", again, first)
+    assert releases.read_tree(again) == FILES
+    assert "missing" not in git(releases.path, "fsck", "--full", "--strict")
+
+
+def test_what_was_pruned_and_not_written_again_is_not_published(releases: GitReleases) -> None:
+    first = published_with_a_lost_candidate(releases)
+    lost = releases.commit(plan(releases.write_tree(FILES), first, step=1))
+    git(releases.path, "gc", "--quiet", "--prune=now")
+    with pytest.raises(NotFound):
+        releases.publish("default", lost, first)
+    with pytest.raises(NotFound):
+        releases.keep_candidate("default", 1, lost)
+    with pytest.raises(NotFound):
+        releases.read_tree(lost)
+    assert releases.head("default") == first
+
+
+def make_old(repository: Path) -> None:
+    then = time.time() - THREE_WEEKS_S
+    for file in (repository / "objects").rglob("*"):
+        if file.is_file():
+            os.utime(file, (then, then))
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_what_is_written_again_is_as_young_as_what_is_new(
+    releases: GitReleases, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`git gc` removes what is in no release and older than two weeks."""
+    first = releases.commit(plan(releases.write_tree({})))
+    releases.publish("default", first, None)
+    content = releases.write_tree(FILES)
+    monkeypatch.setattr(standing, "AGE_S", 0)  # a `hash-object` that stays renews a pack once
+    if packed:
+        names = "".join(f"{file.parent.name}{file.name}\n" for file in loose(releases.path))
+        pack = ["git", "-C", str(releases.path), "pack-objects", "-q", "objects/pack/pack"]
+        subprocess.run(pack, input=names.encode(), check=True, capture_output=True)
+        git(releases.path, "prune-packed")
+        assert loose(releases.path) == set()
+        releases.write_tree(FILES)
+    make_old(releases.path)
+    assert releases.write_tree(FILES) == content
+    git(releases.path, "gc", "--quiet")
+    second = releases.commit(plan(content, first, step=1))
+    releases.publish("default", second, first)
+    assert releases.read_tree(second) == FILES
+
+
+def test_objects_borrowed_from_elsewhere_may_go(releases: GitReleases, tmp_path: Path) -> None:
+    lender = GitReleases(tmp_path / "lender.git")
+    lender.keep_candidate("default", 1, lender.commit(plan(lender.write_tree(FILES))))
+    git(lender.path, "gc", "--quiet")
+    (releases.path / "objects/info").mkdir(exist_ok=True)
+    (releases.path / "objects/info/alternates").write_text(f"{lender.path}/objects\n")
+    assert releases.write_tree(FILES) == lender.write_tree(FILES)
+    assert loose(releases.path) == set()
+    lender.drop_candidate("default", 1)
+    git(lender.path, "gc", "--quiet", "--prune=now")
+    assert releases.read_tree(releases.write_tree(FILES)) == FILES
+    lender.close()
+
+
+def test_a_file_that_is_missing_is_told(releases: GitReleases) -> None:
+    content = releases.write_tree(FILES)
+    (blob,) = releases._objects.find([f"{content}:reef.json"])
+    assert blob is not None
+    (releases.path / "objects" / blob[:2] / blob[2:]).unlink()
+    with pytest.raises(GitFailed, match=f"{blob} missing"):
+        releases.read_tree(content)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from daemon.releases.git import GitReleases
+from daemon.releases.standing import Standing
+Standing.ask_each = lambda *_: os.kill(os.getpid(), 9)
+GitReleases(Path(sys.argv[1])).write_tree({"secret.md": b"Of a release."})
+"""
+
+
+def test_no_contents_stay_of_one_that_was_killed(tmp_path: Path) -> None:
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    path = tmp_path / "releases.git"
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path)], env=os.environ | {"TMPDIR": str(temporary)}, check=False
+    )
+    assert done.returncode == -9
+    assert list(temporary.iterdir()) == []
+    (left,) = [file for file in path.rglob("*") if file.is_file() and file.read_bytes() == b"Of a release."]
+    assert [folder.stat().st_mode & 0o777 for folder in (left.parent, left.parent.parent)] == [0o700] * 2
+    GitReleases(path).close()
+    assert not left.parent.parent.exists()
+    with GitReleases(path)._git.scratch() as folder:
+        assert folder.parent == left.parent.parent
+    assert not folder.exists()
 
 
 @pytest.mark.parametrize("message", ["One line", "Summary\n\nBody\n", "Grüße\n\n\n", "two\n\nTrailer: x"])

@@ -86,6 +86,17 @@ def test_one_that_nobody_asks_ends(finder: Standing, monkeypatch: pytest.MonkeyP
     assert finder.ask("HEAD\n") == ["HEAD missing"]
 
 
+def test_one_that_is_old_ends_though_it_is_asked(finder: Standing, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert finder.ask("HEAD\n") == ["HEAD missing"]
+    pid = pid_of(finder)
+    assert finder.ask("HEAD\n") == ["HEAD missing"]
+    assert pid_of(finder) == pid
+    monkeypatch.setattr(standing, "AGE_S", 0)
+    assert finder.ask("HEAD\n") == ["HEAD missing"]
+    assert not is_running(pid)
+    assert pid_of(finder) != pid
+
+
 def test_neither_questions_nor_complaints_fill_a_pipe(releases: GitReleases, finder: Standing) -> None:
     content = releases.write_tree({"a": b"1"})
     (blob,) = releases._objects.find([f"{content}:a"])
