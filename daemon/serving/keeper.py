@@ -7,9 +7,12 @@ from typing import Literal
 
 from daemon.records.draft import Draft
 from daemon.serving.ports import RecordAppender
+from daemon.wire.scrub import mask
 from reef.errors import Unavailable
 
 log = logging.getLogger(__name__)
+
+LOGGED_CHARS = 300
 
 
 class Keeper:
@@ -42,6 +45,8 @@ class Keeper:
             if isinstance(error, Unavailable):
                 raise
             raise Unavailable(f"the record could not be stored: {error}", hint="see `reef logs`") from error
+        if draft.status == "failed":
+            log.warning("record %s of scenario %s: %s", draft.id, draft.scenario, _told(draft.error_message))
         if self._on_record is not None:
             asyncio.get_running_loop().call_soon(self._on_record, draft)
         return True
@@ -62,3 +67,9 @@ class Keeper:
             await self.keep(draft)
         except Unavailable:
             return
+
+
+def _told(message: str | None) -> str:
+    """What went wrong as one line of the log: an upstream may have put a client's key into it."""
+    said = mask((message or "it failed").encode())[0].decode()
+    return " ".join(said.split())[:LOGGED_CHARS]

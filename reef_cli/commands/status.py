@@ -14,6 +14,8 @@ from reef_cli.render import status as render
 from reef_cli.session import command
 
 app = command()
+_PATIENCE_S = 10.0
+"""One that takes longer to say how it is, is not well."""
 
 
 @app.command()
@@ -21,7 +23,7 @@ def status(as_json: JsonFlag = False) -> None:
     """What the daemon does: runtime, storage, scenarios. Exit code 3 when none answers."""
     home = find_home()
     try:
-        with Client() as client:
+        with Client(timeout_s=_PATIENCE_S) as client:
             data = client.status()
             url = client.url
     except DaemonUnreachable:

@@ -13,7 +13,7 @@ from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
 from tests.stub_dialects import sse
-from tests.stub_provider import Raw, StubProvider
+from tests.stub_provider import Fault, Raw, StubProvider
 
 
 @pytest.mark.parametrize("dialect", ["chat", "messages"])
@@ -112,3 +112,17 @@ def test_a_bug_in_the_middle_of_a_stream_leaves_a_record_and_tells_the_client(
     assert (draft.status, "LookupError" in (draft.error_message or "")) == ("failed", True)
     assert "500 internal: the daemon failed" in answer.text
     assert draft.id not in home.records.running
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_what_failed_is_in_the_log_without_any_key(
+    client: httpx.Client, home: House, stub: StubProvider, caplog: pytest.LogCaptureFixture, stream: bool
+) -> None:
+    key = "sk-proj-abcDEF0123456789abcdef"
+    stub.answer = lambda asked: Fault(401, f"Incorrect API key provided: {key}\n, try another")
+    client.post("/v1/chat/completions", json=body_of("chat", stream=stream))
+    (draft,) = home.records.wait()
+    (line,) = [each.getMessage() for each in caplog.records if draft.id in each.getMessage()]
+    assert "401" in line
+    assert "Incorrect API key provided: [masked by reef] , try another" in line
+    assert key not in caplog.text
