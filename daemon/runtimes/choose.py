@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 
-from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.client import Client
 from daemon.runtimes.http.errors import HttpError
+from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.route import LOOPBACK
 from daemon.runtimes.models import KNOWN, file_of, find_server
 from daemon.runtimes.upstream import full_base, model_ids

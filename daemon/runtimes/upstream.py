@@ -8,9 +8,9 @@ import orjson
 
 from daemon.runtimes.again import send_again
 from daemon.runtimes.failures import explain
-from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.client import Client
 from daemon.runtimes.http.errors import Closed, HttpError, ReadTimedOut
+from daemon.runtimes.http.response import Response
 from daemon.runtimes.keys import key_of
 from daemon.runtimes.queue import FairQueue, Slot
 from daemon.settings.model import UpstreamSection

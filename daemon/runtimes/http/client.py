@@ -55,8 +55,8 @@ class Client:
         """Send a request and return when the head of its answer is there. Redirects are not followed, bodies
         not unpacked. `on_sent` is called once its head is written.
 
-        Where the connection breaks off before that, a request that may be repeated is, once. So is any that met
-        the end of a kept connection: the 408 by which a server says that it waited for one in vain.
+        Where the connection breaks off before that, a request that may be repeated is, once. So is any that
+        met the end of a kept connection: the 408 by which a server says that it waited for one in vain.
 
         Raises:
             Invalid: a header or the path would break the request.

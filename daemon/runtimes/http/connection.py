@@ -5,8 +5,8 @@ import select
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.errors import BrokeOff, HttpError, ReadTimedOut
+from daemon.runtimes.http.response import Response
 
 _SMALL = 2**16
 """A body up to here leaves with its head; a larger one is never copied."""

@@ -29,8 +29,8 @@ class Line(Protocol):
 
 
 class Response(AsyncIterator[bytes]):
-    """`status` is 0 until the head is there; header names are lower-case, repeated ones are kept. A header with
-    a control character in it, which nobody may pass on, is left out.
+    """`status` is 0 until the head is there; header names are lower-case, repeated ones are kept. A header
+    with a control character in it, which nobody may pass on, is left out.
 
     Iterating gives the body, each time all that has arrived by then, without a wait where some has. It raises
     `BrokeOff` or `ReadTimedOut` after what arrived before that. One task at a time may wait.

@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from daemon.runtimes.http.response import HIGH_WATER
 from daemon.runtimes.http.errors import BrokeOff, NotHttp, ReadTimedOut
+from daemon.runtimes.http.response import HIGH_WATER
 from tests.daemon.runtimes.http.conftest import Run
 from tests.daemon.runtimes.http.servers import HELLO, Peer, Server, client, says, serving, until
 

@@ -180,7 +180,7 @@ def test_what_nobody_asked_for_is_nobodys_answer(run: Run, last: bytes) -> None:
 def test_a_request_that_met_the_end_of_its_connection_is_sent_again(
     run: Run, said: bytes, status: int, peers: int
 ) -> None:
-    """Whatever it is: by its 408 the server says that none came in time. On a new connection it is believed."""
+    """Whatever it is: its server says that none came in time. On a new connection that is believed."""
 
     async def talk(peer: Peer, server: Server) -> None:
         await says(HELLO, said)(peer, server) if server.peers == 1 else await says(HELLO)(peer, server)

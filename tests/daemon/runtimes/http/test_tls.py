@@ -67,7 +67,7 @@ def test_what_is_not_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_server_waits_until_its_answer_is_read(
     run: Run, trust: None, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """Without a proxy, through a tunnel, and through one that is within TLS itself. It hangs up at the end."""
+    """Without a proxy, through a tunnel, and through one within TLS itself. It hangs up at the end."""
 
     async def talk(peer: Peer, server: Server) -> None:
         await says(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % MUCH)(peer, server)
