@@ -11,7 +11,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol, cast
@@ -40,7 +40,7 @@ class Start:
 
     loaded: Loaded
     home: Home
-    token: str | None
+    token: str | None = field(repr=False)
     boot: str
     started_at: str
     ready: Callable[[str], None]

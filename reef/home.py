@@ -13,7 +13,7 @@ import fcntl
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -44,7 +44,7 @@ class Address:
     """Where to send requests, and with which token (None: the daemon asks for none)."""
 
     url: str
-    token: str | None
+    token: str | None = field(repr=False)
 
 
 def find_project_file(cwd: Path | None = None) -> Path | None:

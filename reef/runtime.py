@@ -21,8 +21,8 @@ class ProviderRequest:
 
     dialect: Dialect | None
     path: str
-    headers: Sequence[Header]
-    body: bytes
+    headers: Sequence[Header] = field(repr=False)
+    body: bytes = field(repr=False)
     stream: bool = False
     method: str = "POST"
     scenario: str = ""

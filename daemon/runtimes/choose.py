@@ -7,9 +7,9 @@ from pathlib import Path
 
 import orjson
 
-from daemon.runtimes.http.answer import Answer
 from daemon.runtimes.http.client import Client
 from daemon.runtimes.http.errors import HttpError
+from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.route import LOOPBACK
 from daemon.runtimes.models import KNOWN, file_of, find_server
 from daemon.runtimes.upstream import full_base, model_ids
@@ -155,7 +155,7 @@ async def _models_at(port: int) -> list[str]:
         return []
 
 
-async def _probe(base_url: str, path: str) -> tuple[Answer, bytes] | None:
+async def _probe(base_url: str, path: str) -> tuple[Response, bytes] | None:
     """What an impatient GET is answered, and the body; None without an answer."""
     client = Client(base_url, connect_timeout_s=_PROBE_CONNECT_S, read_timeout_s=_PROBE_S, reuse=False)
     try:
@@ -186,7 +186,7 @@ async def _reef_answers(host: str, port: int) -> bool:
     return found is not None and _is_reef(found[0])
 
 
-def _is_reef(answer: Answer) -> bool:
+def _is_reef(answer: Response) -> bool:
     return any(name == "server" and value.lower().startswith("reef/") for name, value in answer.headers)
 
 

@@ -16,6 +16,10 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
             )
         case errors.ReadTimedOut():
             return TimedOut(f"{where} did not answer in time", hint="raise read_timeout_s of the upstream")
+        case errors.Closed():
+            return UpstreamFailed(
+                f"{where} was not asked: the daemon is done with it", hint="try again", sent=False
+            )
         case errors.NoHost():
             return UpstreamFailed(f"{where}: no such host", hint="check base_url and the network", sent=False)
         case errors.TlsFailed():

@@ -8,9 +8,9 @@ import orjson
 
 from daemon.runtimes.again import send_again
 from daemon.runtimes.failures import explain
-from daemon.runtimes.http.answer import Answer
 from daemon.runtimes.http.client import Client
-from daemon.runtimes.http.errors import HttpError, ReadTimedOut
+from daemon.runtimes.http.errors import Closed, HttpError, ReadTimedOut
+from daemon.runtimes.http.response import Response
 from daemon.runtimes.keys import key_of
 from daemon.runtimes.queue import FairQueue, Slot
 from daemon.settings.model import UpstreamSection
@@ -45,7 +45,7 @@ class _Body(AsyncIterator[bytes]):
 
     __slots__ = ("_address", "_call", "_name")
 
-    def __init__(self, call: Answer, name: str, address: str) -> None:
+    def __init__(self, call: Response, name: str, address: str) -> None:
         self._call, self._name, self._address = call, name, address
 
     async def __anext__(self) -> bytes:
@@ -57,7 +57,7 @@ class _Body(AsyncIterator[bytes]):
 
 @dataclass(slots=True)
 class _Answer(ProviderResponse):
-    call: Answer
+    call: Response
     slot: Slot | None = None
 
     async def close(self) -> None:
@@ -90,6 +90,7 @@ class HttpUpstream:
         self._timeouts = (section.connect_timeout_s, section.read_timeout_s)
         self._reuse = reuse
         self._client: Client | None = None
+        self._closed = False
         self._bearer: list[Header] = [("authorization", f"Bearer {self._key}")] if self._key else []
         self._own_key: list[Header] = [("x-api-key", self._key)] if self._key else []
         self._trouble = ""
@@ -111,9 +112,13 @@ class HttpUpstream:
         )
 
     async def start(self) -> None:
+        self._closed = False
         self._opened()
 
     def _opened(self) -> Client:
+        """Raises Closed after `close`, until it is started again."""
+        if self._closed:
+            raise Closed("it is closed")
         if self._client is None:
             connect, read = self._timeouts
             self._client = Client(
@@ -143,8 +148,8 @@ class HttpUpstream:
         return answer
 
     async def _send(self, request: ProviderRequest) -> _Answer:
-        client = self._client or self._opened()
         try:
+            client = self._client or self._opened()
             call = await client.ask(
                 request.method, request.path, self._headers(request), request.body, on_sent=request.on_sent
             )
@@ -184,6 +189,7 @@ class HttpUpstream:
         return None
 
     async def close(self) -> None:
+        self._closed = True
         client, self._client = self._client, None
         if client is not None:
             await client.close()

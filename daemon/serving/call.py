@@ -19,8 +19,8 @@ class Call:
 
     dialect: Dialect
     path: str
-    headers: Sequence[Header]
-    body: bytes
+    headers: Sequence[Header] = field(repr=False)
+    body: bytes = field(repr=False)
     scenario: str = DEFAULT_SCENARIO
     tags: Mapping[str, str] = field(default_factory=dict)
     kind: RecordKind = "turn"

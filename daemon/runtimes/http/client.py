@@ -4,15 +4,18 @@ import asyncio
 import ssl
 from collections.abc import Callable, Iterable
 
-from daemon.runtimes.http.answer import Answer, Header
 from daemon.runtimes.http.connection import Connection
-from daemon.runtimes.http.errors import BrokeOff
+from daemon.runtimes.http.errors import BrokeOff, Closed
 from daemon.runtimes.http.head import head_of
 from daemon.runtimes.http.opening import open_to, trusted
+from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.route import route_to
+from reef.runtime import Header
 
 IDLE_S = 15.0
 """How long a connection is kept without a request; most servers keep it longer."""
+AT_ONCE_S = 1.0
+"""A server that has worked on a request, and may want money for it, answers later."""
 _LAST_S = 1.0
 _IDEMPOTENT = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"})
 
@@ -50,24 +53,31 @@ class Client:
         body: bytes = b"",
         *,
         on_sent: Callable[[], None] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Send a request and return when the head of its answer is there. Redirects are not followed, bodies
         not unpacked. `on_sent` is called once its head is written.
 
-        Where the connection breaks off before that, a request that may be repeated is, once.
+        Where the connection breaks off before that, a request that may be repeated is, once. So is any that
+        met the end of a kept connection: a 408 at once, by which a server says that it waited in vain.
 
         Raises:
             Invalid: a header or the path would break the request.
-            HttpError: there is no answer.
+            HttpError: there is no answer; `Closed`: nothing was sent.
         """
         head = head_of(method, self._prefix + path, self._fixed, headers, len(body))
         bodiless = method == "HEAD"
-        connection = self._kept() or await self._connect()
+        kept, asked_at = self._kept(), self._loop.time()
+        connection = kept or await self._connect()
         try:
-            return await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
+            response = await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
         except BrokeOff:
             if method not in _IDEMPOTENT:
                 raise
+        else:
+            in_vain = response.status == 408 and _says_close(response)
+            if kept is None or not in_vain or self._loop.time() - asked_at > AT_ONCE_S:
+                return response
+            response.close()
         connection = await self._connect()
         return await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
 
@@ -85,18 +95,20 @@ class Client:
 
     def _kept(self) -> Connection | None:
         """The connection that was used last: it is the least likely to be closed just now."""
+        since = self._loop.time() - IDLE_S
         while self._idle:
-            connection, _ = self._idle.popitem()
-            if connection.alive:
+            connection, when = self._idle.popitem()
+            if when > since and connection.alive and connection.silent:
                 return connection
+            connection.abort()
         return None
 
     async def _connect(self) -> Connection:
-        if self._closed:
-            raise BrokeOff("the client is closed")
         route = self._route
         if self._tls is None and (route.place.tls or (route.proxy is not None and route.proxy.place.tls)):
             self._tls = await asyncio.to_thread(trusted)
+        if self._closed:
+            raise Closed("the client is closed")
         connection = Connection(self, self._read_timeout_s)
         self._open.add(connection)
         try:
@@ -124,8 +136,14 @@ class Client:
 
     def _sweep(self) -> None:
         """Close what was idle for too long, and look again while there is anything."""
-        since = self._loop.time() - IDLE_S
-        for connection in [kept for kept, when in self._idle.items() if when <= since]:
+        self._sweeper = None
+        for connection, when in list(self._idle.items()):
+            if when > self._loop.time() - IDLE_S:
+                self._sweeper = self._loop.call_at(when + IDLE_S, self._sweep)
+                return
             del self._idle[connection]
             connection.abort()
-        self._sweeper = self._loop.call_later(IDLE_S, self._sweep) if self._idle else None
+
+
+def _says_close(response: Response) -> bool:
+    return any(name == "connection" and value.lower() == "close" for name, value in response.headers)

@@ -1,11 +1,12 @@
 """One connection: a request goes out, its answer comes in, then the next."""
 
 import asyncio
+import select
 from collections.abc import Callable
 from typing import Protocol, cast
 
-from daemon.runtimes.http.answer import Answer
 from daemon.runtimes.http.errors import BrokeOff, HttpError, ReadTimedOut
+from daemon.runtimes.http.response import Response
 
 _SMALL = 2**16
 """A body up to here leaves with its head; a larger one is never copied."""
@@ -29,16 +30,24 @@ class Connection(asyncio.Protocol):
         self._owner = owner
         self._patience = read_timeout_s
         self._loop = asyncio.get_running_loop()
-        self._answer: Answer | None = None
+        self._answer: Response | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._full = False
         self._uploading = False
-        self._may_pause = True
         self._tunnelling = False
+        self._socket: asyncio.Transport | None = None
+        """What is below TLS; the same as `transport` where there is none."""
+        self._unread = select.poll()
 
     @property
     def alive(self) -> bool:
         return not self.closed and self.transport is not None and not self.transport.is_closing()
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing waits to be read. Where the loop was busy, the end of an idle connection, or an
+        answer that nobody asked for, may have come without anybody's notice."""
+        return not self._unread.poll(0)
 
     async def ask(
         self,
@@ -47,7 +56,7 @@ class Connection(asyncio.Protocol):
         *,
         bodiless: bool = False,
         on_sent: Callable[[], None] | None = None,
-    ) -> Answer:
+    ) -> Response:
         """Send a request and return when the head of its answer is there. `bodiless`: none has a body (HEAD).
 
         Raises:
@@ -56,7 +65,7 @@ class Connection(asyncio.Protocol):
         transport = self.transport
         if transport is None or self.closed or self._answer is not None:
             raise BrokeOff("the connection is closed")
-        answer = self._answer = Answer(self, bodiless=bodiless)
+        answer = self._answer = Response(self, bodiless=bodiless)
         if self._timer is None:
             self._timer = self._loop.call_later(self._patience, self._look)
         try:
@@ -85,7 +94,7 @@ class Connection(asyncio.Protocol):
         finally:
             self._tunnelling = False
 
-    async def _upload(self, transport: asyncio.Transport, body: bytes, answer: Answer) -> None:
+    async def _upload(self, transport: asyncio.Transport, body: bytes, answer: Response) -> None:
         """Write a large body as the server takes it. One that answers before it has all of it may be done
         with the request: the rest is left to the transport, and the connection is not used again."""
         self._uploading = True
@@ -108,23 +117,25 @@ class Connection(asyncio.Protocol):
             self.transport.abort()
 
     def pause_reading(self) -> None:
-        if self._may_pause and self.transport is not None:
-            self.transport.pause_reading()
+        """Let the server wait. Below TLS: what it sends stays with the system, and its end comes after it. A
+        layer of TLS that is paused itself loses what it holds when the connection ends."""
+        if self._socket is not None:
+            self._socket.pause_reading()
 
     def resume_reading(self) -> None:
-        if self.transport is not None:
-            self.transport.resume_reading()
+        if self._socket is not None:
+            self._socket.resume_reading()
 
     # The event loop calls these.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self.use(cast("asyncio.Transport", transport))
+        self._socket = cast("asyncio.Transport", transport)
+        self._unread.register(transport.get_extra_info("socket").fileno(), select.POLLIN)
+        self.use(self._socket)
 
     def use(self, transport: asyncio.Transport) -> None:
-        """Where bytes come and go from now on. Over TLS reading is never paused: what has arrived would be
-        lost when the server closes meanwhile."""
+        """Where bytes come and go from now on."""
         self.transport = transport
-        self._may_pause = transport.get_extra_info("sslcontext") is None
         if self.closed:
             transport.abort()
 
@@ -137,7 +148,7 @@ class Connection(asyncio.Protocol):
         if answer is not None:
             answer.ended(cleanly=exc is None)
             answer.detach()
-        self.transport = None
+        self.transport = self._socket = None
         self._owner.gone(self)
 
     def data_received(self, data: bytes) -> None:
@@ -149,7 +160,7 @@ class Connection(asyncio.Protocol):
         if answer.over or answer.error is not None:
             self._finish(answer)
 
-    def _finish(self, answer: Answer) -> None:
+    def _finish(self, answer: Response) -> None:
         self._answer = None
         answer.detach()
         if self._tunnelling and answer.error is None:
@@ -182,7 +193,7 @@ class Connection(asyncio.Protocol):
         else:
             self._timer = self._loop.call_at(due, self._look)
 
-    def _give_up(self, answer: Answer, error: HttpError) -> None:
+    def _give_up(self, answer: Response, error: HttpError) -> None:
         answer.fail(error)
         self._answer = None
         answer.detach()

@@ -29,6 +29,10 @@ class ReadTimedOut(HttpError):
     """The server took or said nothing for too long."""
 
 
+class Closed(HttpError):
+    """The client is closed; nothing was sent."""
+
+
 class BrokeOff(HttpError):
     """The connection ended, or its bytes made no sense any more, before the answer was whole."""
 

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterable
 
-from daemon.runtimes.http.answer import Header
 from reef.errors import Invalid
+from reef.runtime import Header
 
 _NEVER_IN_TARGET = re.compile(r"[\x00-\x20\x7f]")
 

@@ -39,13 +39,24 @@ async def open_to(route: Route, connection: Connection, tls: ssl.SSLContext | No
 async def _connect(place: Place, connection: Connection, tls: ssl.SSLContext | None) -> None:
     connected = await dial(place.host, place.port)
     make = asyncio.get_running_loop().create_connection
-    if not place.tls:
-        await make(lambda: connection, sock=connected)
-        return
+    await make(lambda: connection, sock=connected)
+    if place.tls:
+        await _secure(place, connection, tls)
+
+
+async def _secure(place: Place, connection: Connection, tls: ssl.SSLContext | None) -> None:
+    """TLS from now on. A layer of its own above the socket, which the connection goes on to know."""
+    transport = connection.transport
+    if transport is None or tls is None or not connection.alive:
+        raise TlsFailed("it hung up, or spoke first")
+    start_tls = asyncio.get_running_loop().start_tls
     try:
-        await make(lambda: connection, sock=connected, ssl=tls, server_hostname=place.host)
+        secured = await start_tls(transport, connection, tls, server_hostname=place.host)
     except OSError as error:
         raise TlsFailed(cause(error)) from error
+    if secured is None:
+        raise TlsFailed("it hung up")
+    connection.use(secured)
 
 
 async def _through(proxy: Proxy, place: Place, connection: Connection, tls: ssl.SSLContext | None) -> None:
@@ -59,18 +70,7 @@ async def _through(proxy: Proxy, place: Place, connection: Connection, tls: ssl.
         await _ask_for_tunnel(proxy, place, connection)
     except HttpError as error:
         raise ProxyFailed(str(error)) from error
-    transport = connection.transport
-    if transport is None or tls is None:
-        raise ProxyFailed("it closed the connection")
-    try:
-        secured = await asyncio.get_running_loop().start_tls(
-            transport, connection, tls, server_hostname=place.host
-        )
-    except OSError as error:
-        raise TlsFailed(cause(error)) from error
-    if secured is None:
-        raise TlsFailed("the proxy closed the connection")
-    connection.use(secured)
+    await _secure(place, connection, tls)
 
 
 async def _ask_for_tunnel(proxy: Proxy, place: Place, connection: Connection) -> None:

@@ -1,7 +1,7 @@
 """Where a server is, and the proxy on the way that the environment names."""
 
 from base64 import b64encode
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from urllib.parse import quote, unquote, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -34,7 +34,7 @@ class Proxy:
     """`trouble` says why it cannot be used; `authorization` is what it wants to see."""
 
     place: Place
-    authorization: str | None = None
+    authorization: str | None = field(default=None, repr=False)
     trouble: str = ""
 
 

@@ -1,5 +1,6 @@
 """Streams that break, clients that leave, stores that fail: what is said, and what is recorded."""
 
+import json
 import time
 
 import httpx
@@ -11,8 +12,9 @@ from daemon.settings.model import UpstreamSection
 from reef.errors import Unavailable
 from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.daemon.http.asking import PATHS, body_of
+from tests.daemon.runtimes.test_upstream import talker
 from tests.daemon.serving.house import House, house
-from tests.stub_dialects import sse
+from tests.stub_dialects import Reply, buffered, sse, streamed
 from tests.stub_provider import Fault, Raw, StubProvider
 
 
@@ -67,6 +69,35 @@ def test_a_store_that_fails_may_be_overlooked(stub: StubProvider) -> None:
         streamed = client.post("/v1/messages", json=body_of("messages", stream=True)).content
         assert b'{"type": "message_stop"}' in streamed
         assert b"agent_record_id" not in streamed
+
+
+ODD = b"x-odd: a\x01b\r\nx-request-id: a\0b\r\nx-del: \x7f\r\nx-even: a\tb\r\nconnection: close\r\n\r\n"
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_header_that_no_server_may_send_is_left_out(dialect: Dialect, stream: bool) -> None:
+    """The server under the daemon would drop the client's connection because of it."""
+    said = (dialect, Reply("well"), "m", 1, "hi")
+    kind = b"text/event-stream" if stream else b"application/json"
+    whole = b"".join(streamed(*said)) if stream else json.dumps(buffered(*said)).encode()
+    with (
+        talker(b"HTTP/1.1 200 OK\r\ncontent-type: " + kind + b"\r\n" + ODD + whole) as url,
+        house(url) as odd,
+    ):
+        answer = httpx.post(odd.url + PATHS[dialect], json=body_of(dialect, stream=stream))
+        assert (answer.status_code, "well" in answer.text) == (200, True)
+        assert answer.headers["x-even"] == "a\tb"
+        assert not {"x-odd", "x-del"} & set(answer.headers)
+        assert answer.headers["x-request-id"] == answer.headers["x-reef-agent-record-id"]  # Reef's own
+        assert odd.records.wait()[0].status == "complete"
+
+
+def test_a_status_that_no_server_may_send_is_an_error() -> None:
+    with talker(b"HTTP/1.1 999 No\r\ncontent-length: 2\r\n\r\n{}") as url, house(url) as odd:
+        answer = httpx.post(odd.url + PATHS["chat"], json=body_of("chat"))
+        assert (answer.status_code, "status 999" in answer.text) == (502, True)
+        assert odd.records.wait()[0].status == "failed"
 
 
 def test_a_dialect_to_which_no_bridge_leads_is_501(stub: StubProvider) -> None:

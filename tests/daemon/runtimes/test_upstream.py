@@ -33,6 +33,7 @@ def ask(runtime: HttpUpstream, dialect: Dialect = "chat", headers: tuple[tuple[s
         path = {"chat": "/chat/completions?a=%2F", "messages": "/messages", "responses": "/responses"}[
             dialect
         ]
+        await runtime.start()
         try:
             response = await runtime.send(ProviderRequest(dialect, path, headers, BODY))
             body = b"".join([chunk async for chunk in response.body])
@@ -277,3 +278,30 @@ def test_it_tells_when_a_request_has_left(stub: StubProvider) -> None:
         unheard.bind(("127.0.0.1", 0))
         assert asyncio.run(told(f"http://127.0.0.1:{unheard.getsockname()[1]}")) == 0
     assert asyncio.run(told(stub.url)) == 1
+
+
+def test_once_closed_it_asks_nobody_until_it_is_started_again(stub: StubProvider) -> None:
+    """As a retry does that slept when the daemon stopped."""
+    request = ProviderRequest("chat", "/chat/completions", (), b'{"messages":[]}')
+
+    async def run() -> None:
+        runtime = upstream(stub.url)
+        stub.asked.clear()
+        stub.answer = lambda asked: "well"
+        await (await runtime.send(request)).close()
+        await runtime.close()
+        with pytest.raises(UpstreamFailed, match="was not asked") as caught:
+            await runtime.send(request)
+        assert not caught.value.sent
+        assert await runtime.models() == []
+        assert len(stub.asked) == 1
+        await runtime.start()
+        assert (await runtime.send(request)).status == 200
+        await runtime.close()
+
+    asyncio.run(run())
+
+
+def test_a_request_does_not_show_its_keys() -> None:
+    request = ProviderRequest("chat", "/", (("authorization", "Bearer secret"),), b"text")
+    assert "secret" not in repr(request)

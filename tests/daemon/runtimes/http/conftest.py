@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import uvloop
 
+from tests.daemon.runtimes.http.servers import CERTIFICATE
+
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
@@ -14,3 +16,15 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 def run(request: pytest.FixtureRequest) -> Run:
     found: Run = request.param
     return found
+
+
+@pytest.fixture(autouse=True)
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+
+
+@pytest.fixture
+def trust(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))

@@ -125,3 +125,38 @@ async def until(what: Callable[[], bool]) -> None:
     while not what():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.005)
+
+
+def tls() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(CERTIFICATE)
+    return context
+
+
+def at(server: Server, host: str = "localhost") -> str:
+    return f"https://{host}:{server.port}/v1"
+
+
+async def hello(url: str, *, connect: float = 5.0) -> bytes:
+    async with client(url, connect=connect) as http:
+        return await (await http.ask("POST", "/x")).whole()
+
+
+def tunnel_to(server: Server) -> Talk:
+    async def talk(peer: Peer, proxy: Server) -> None:
+        await says(b"HTTP/1.1 200 Connection established\r\n\r\n")(peer, proxy)
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+
+        async def pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
+            try:
+                while data := await source.read(65536):
+                    to.write(data)
+                    await to.drain()
+            except ConnectionError:
+                pass
+            finally:
+                to.close()
+
+        await asyncio.gather(pass_on(peer.reader, writer), pass_on(reader, peer.writer))
+
+    return talk

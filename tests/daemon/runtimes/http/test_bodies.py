@@ -5,8 +5,8 @@ import hashlib
 
 import pytest
 
-from daemon.runtimes.http.answer import HIGH_WATER
 from daemon.runtimes.http.errors import BrokeOff, NotHttp, ReadTimedOut
+from daemon.runtimes.http.response import HIGH_WATER
 from tests.daemon.runtimes.http.conftest import Run
 from tests.daemon.runtimes.http.servers import HELLO, Peer, Server, client, says, serving, until
 
@@ -221,10 +221,15 @@ def test_a_stall_in_the_middle(run: Run) -> None:
         await peer.left()
 
     async def body() -> None:
-        async with serving(talk) as server, client(server.url, patience=0.1) as http:
+        async with serving(talk) as server, client(server.url) as http:
             assert await (await http.ask("GET", "/x")).whole() == b"hello"
             answer = await http.ask("GET", "/x")
             assert await anext(answer) == b"half"
+            (connection,) = http._open
+            assert connection._timer is not None
+            connection._timer.cancel()
+            connection._patience = 0.1
+            connection._look()
             with pytest.raises(ReadTimedOut):
                 await anext(answer)
             assert server.peers == 1

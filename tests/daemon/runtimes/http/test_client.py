@@ -1,12 +1,15 @@
 """The client against real sockets: which connections it uses, repeats, gives back and leaves."""
 
 import asyncio
+import socket
+import ssl
+import threading
 
 import pytest
 
 from daemon.runtimes.http import client as client_module
 from daemon.runtimes.http.client import Client
-from daemon.runtimes.http.errors import BrokeOff, HttpError
+from daemon.runtimes.http.errors import BrokeOff, Closed, HttpError
 from reef.errors import Invalid
 from tests.daemon.runtimes.http.conftest import Run
 from tests.daemon.runtimes.http.servers import HELLO, Peer, Server, always, client, says, serving, until
@@ -90,6 +93,127 @@ def test_one_that_nobody_needs_is_closed(run: Run, monkeypatch: pytest.MonkeyPat
             assert server.peers == 2
 
     monkeypatch.setattr(client_module, "IDLE_S", 0.02)
+    run(body())
+
+
+def test_each_is_kept_for_its_own_time(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def body() -> None:
+        async with serving(always) as server, client(server.url) as http:
+            await asyncio.gather(get(http), get(http))
+            old, young = http._idle
+            http._idle[old] -= client_module.IDLE_S - 0.01
+            http._sweep()
+            assert list(http._idle) == [old, young]
+            await server.gone.acquire()
+            assert list(http._idle) == [young]
+            assert http._sweeper is not None
+            assert http._sweeper.when() == pytest.approx(http._idle[young] + client_module.IDLE_S)
+
+    run(body())
+
+
+def test_one_that_is_too_old_is_not_used(run: Run) -> None:
+    """Though nobody has closed it yet: a busy loop is late."""
+
+    async def body() -> None:
+        async with serving(always) as server, client(server.url) as http:
+            await asyncio.gather(get(http), get(http))
+            for connection in http._idle:
+                http._idle[connection] -= client_module.IDLE_S
+            assert await get(http, "POST") == b"hello"
+            assert server.peers == 3
+            assert len(http._idle) == 1
+
+    run(body())
+
+
+LATE = b"HTTP/1.1 408 Too Late\r\nConnection: Close\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "last", [b"", LATE, b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstale"], ids=["end", "408", "200"]
+)
+def test_what_nobody_asked_for_is_nobodys_answer(run: Run, last: bytes) -> None:
+    """A server gives an idle connection up while the loop is busy with something else."""
+
+    def talk(listening: socket.socket) -> None:
+        for number in range(2):
+            peer, _ = listening.accept()
+            with peer:
+                peer.recv(65536)
+                peer.sendall(HELLO)
+                if number == 0:
+                    answered.wait(20)
+                    peer.sendall(last)
+            given_up.set()
+
+    async def body(port: int) -> None:
+        async with client(f"http://127.0.0.1:{port}/v1") as http:
+            assert await get(http, "POST") == b"hello"
+            assert len(http._idle) == 1
+            answered.set()
+            given_up.wait(20)  # and so does the loop
+            assert await get(http, "POST") == b"hello"
+
+    answered, given_up = threading.Event(), threading.Event()
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        listening.settimeout(20)
+        server = threading.Thread(target=talk, args=(listening,))
+        server.start()
+        try:
+            run(body(listening.getsockname()[1]))
+        finally:
+            answered.set()
+            server.join(20)
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "peers"),
+    [
+        (LATE, 200, 2),
+        (b"HTTP/1.0 408 Too Late\r\nconnection: close\r\n\r\n", 200, 2),
+        (b"HTTP/1.1 408 Too Late\r\ncontent-length: 0\r\n\r\n", 408, 1),
+        (b"HTTP/1.1 503 No\r\nconnection: close\r\n\r\n", 503, 1),
+    ],
+    ids=["late", "1.0", "stays", "503"],
+)
+def test_a_request_that_met_the_end_of_its_connection_is_sent_again(
+    run: Run, said: bytes, status: int, peers: int
+) -> None:
+    """Whatever it is: its server says that none came in time. On a new connection that is believed."""
+
+    async def talk(peer: Peer, server: Server) -> None:
+        await says(HELLO, said)(peer, server) if server.peers == 1 else await says(HELLO)(peer, server)
+
+    async def body() -> None:
+        async with serving(talk) as server, client(server.url) as http:
+            assert await get(http, "POST") == b"hello"
+            assert (await http.ask("POST", "/x")).status == status
+            assert server.peers == peers
+        async with serving(says(said)) as server, client(server.url) as http:
+            assert (await http.ask("POST", "/x")).status == int(said.split()[1])
+            assert server.peers == 1
+
+    run(body())
+
+
+def test_a_late_answer_of_a_server_that_worked_on_it_stands(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client_module, "AT_ONCE_S", 0.02)
+
+    async def talk(peer: Peer, server: Server) -> None:
+        await says(HELLO)(peer, server)
+        await peer.request()
+        await asyncio.sleep(0.1)
+        await peer.say(LATE)
+
+    async def body() -> None:
+        async with serving(talk) as server, client(server.url) as http:
+            assert await get(http, "POST") == b"hello"
+            assert (await http.ask("POST", "/x")).status == 408
+            assert server.peers == 1
+
     run(body())
 
 
@@ -218,4 +342,27 @@ def test_closing_ends_all_that_is_under_way(run: Run) -> None:
                 await http.ask("GET", "/x")
             assert server.peers == 1
 
+    run(body())
+
+
+def test_nothing_is_sent_once_it_is_closed(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Though it was asked before: the certificates are read in a thread."""
+
+    def slowly() -> ssl.SSLContext:
+        loading.set()
+        loaded.wait(20)
+        return ssl.create_default_context()
+
+    async def body() -> None:
+        async with serving(always) as server, client(f"https://127.0.0.1:{server.port}/v1") as http:
+            asking = asyncio.create_task(http.ask("POST", "/x"))
+            await until(loading.is_set)
+            await http.close()
+            loaded.set()
+            with pytest.raises(Closed):
+                await asking
+            assert server.peers == 0
+
+    loading, loaded = threading.Event(), threading.Event()
+    monkeypatch.setattr(client_module, "trusted", slowly)
     run(body())

@@ -1,15 +1,13 @@
-"""The way to a server: names, TLS, and the proxies of the environment."""
+"""The way to a server: names, and the proxies of the environment."""
 
 import asyncio
 import socket
-import ssl
 import time
 
 import pytest
 
 from daemon.runtimes.http import dialing
 from daemon.runtimes.http.errors import (
-    ConnectTimedOut,
     NoHost,
     ProxyFailed,
     TlsFailed,
@@ -18,40 +16,14 @@ from daemon.runtimes.http.errors import (
 from daemon.runtimes.http.route import route_to
 from tests.daemon.runtimes.http.conftest import Run
 from tests.daemon.runtimes.http.servers import (
-    CERTIFICATE,
-    HELLO,
-    Peer,
-    Server,
-    Talk,
     always,
     client,
+    hello,
     says,
     serving,
-    until,
+    tls,
+    tunnel_to,
 )
-
-
-@pytest.fixture(autouse=True)
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("http_proxy", "https_proxy", "no_proxy", "all_proxy"):
-        monkeypatch.delenv(name, raising=False)
-        monkeypatch.delenv(name.upper(), raising=False)
-
-
-@pytest.fixture
-def trust(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-
-
-def tls() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(CERTIFICATE)
-    return context
-
-
-async def hello(url: str, *, connect: float = 5.0) -> bytes:
-    async with client(url, connect=connect) as http:
-        return await (await http.ask("POST", "/x")).whole()
 
 
 @pytest.mark.parametrize(
@@ -67,84 +39,6 @@ async def hello(url: str, *, connect: float = 5.0) -> bytes:
 def test_what_a_request_says_of_its_server(url: str, header: str, prefix: str) -> None:
     route = route_to(url)
     assert (route.fixed, route.prefix) == ([f"host: {header}"], prefix)
-
-
-def test_tls_with_a_certificate_of_the_environment(run: Run, trust: None) -> None:
-    async def body() -> None:
-        async with serving(always, tls=context) as server, client(at(server)) as http:
-            for size in (0, 0, 3 * 2**20):
-                answer = await http.ask("POST", "/x", (), b"x" * size)
-                assert await answer.whole() == b"hello"
-            assert server.peers == 1
-            assert names == ["localhost"]
-
-    names: list[str | None] = []
-    context = tls()
-    context.sni_callback = lambda _, name, __: names.append(name)
-    run(body())
-
-
-def at(server: Server, host: str = "localhost") -> str:
-    return f"https://{host}:{server.port}/v1"
-
-
-def test_what_is_not_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def plain(peer: Peer, server: Server) -> None:
-        await peer.say(HELLO)
-        await peer.left()
-
-    async def body() -> None:
-        async with serving(always, tls=tls()) as server:
-            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
-                await hello(at(server))
-            monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
-                await hello(at(server, "127.0.0.1"))
-            assert not server.asked
-        async with serving(plain) as server:
-            with pytest.raises(TlsFailed):
-                await hello(at(server))
-
-    run(body())
-
-
-def test_a_slow_reader_loses_nothing_when_a_server_with_tls_hangs_up(run: Run, trust: None) -> None:
-    """Both event loops drop what has arrived over a connection on which reading is paused, when it ends."""
-
-    async def talk(peer: Peer, server: Server) -> None:
-        await says(b"HTTP/1.1 200 OK\r\ncontent-length: 700000\r\n\r\n")(peer, server)
-        await peer.say(b"x" * 600_000)
-        await peer.say(b"x" * 100_000)
-
-    async def body() -> None:
-        async with serving(talk, tls=tls()) as server, client(at(server)) as http:
-            answer = await http.ask("GET", "/x")
-            await server.gone.acquire()
-            await until(lambda: not http._open)
-            assert len(await answer.whole()) == 700_000
-
-    run(body())
-
-
-def test_a_server_that_never_shakes_hands(run: Run) -> None:
-    async def talk(peer: Peer, server: Server) -> None:
-        await peer.left()
-
-    async def body() -> None:
-        async with serving(talk) as server:
-            with pytest.raises(ConnectTimedOut):
-                await hello(at(server), connect=0.1)
-            await server.gone.acquire()
-            async with client(at(server)) as http:
-                asking = asyncio.create_task(http.ask("POST", "/x"))
-                await until(lambda: server.peers == 2)
-                asking.cancel()
-                with pytest.raises(asyncio.CancelledError):
-                    await asking
-                await server.gone.acquire()
-                assert not http._open
-
-    run(body())
 
 
 def test_nobody_there(run: Run) -> None:
@@ -227,26 +121,6 @@ def test_a_proxy_makes_a_tunnel(run: Run, monkeypatch: pytest.MonkeyPatch, trust
     run(body())
 
 
-def tunnel_to(server: Server) -> Talk:
-    async def talk(peer: Peer, proxy: Server) -> None:
-        await says(b"HTTP/1.1 200 Connection established\r\n\r\n")(peer, proxy)
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-
-        async def pass_on(source: asyncio.StreamReader, to: asyncio.StreamWriter) -> None:
-            try:
-                while data := await source.read(65536):
-                    to.write(data)
-                    await to.drain()
-            except ConnectionError:
-                pass
-            finally:
-                to.close()
-
-        await asyncio.gather(pass_on(peer.reader, writer), pass_on(reader, peer.writer))
-
-    return talk
-
-
 @pytest.mark.parametrize("scheme", ["http", "https"])
 def test_a_proxy_that_fails(run: Run, monkeypatch: pytest.MonkeyPatch, scheme: str) -> None:
     async def body() -> None:
@@ -272,3 +146,10 @@ def test_a_proxy_that_fails(run: Run, monkeypatch: pytest.MonkeyPatch, scheme: s
         unheard.bind(("127.0.0.1", 0))
         port = unheard.getsockname()[1]
         run(body())
+
+
+def test_credentials_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://me:secret@proxy.test")
+    route = route_to("http://upstream.test/v1")
+    assert any("Basic bWU6c2VjcmV0" in line for line in route.fixed)
+    assert "bWU6c2VjcmV0" not in repr(route)

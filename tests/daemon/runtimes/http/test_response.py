@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.runtimes.http.answer import HIGH_WATER, Answer
 from daemon.runtimes.http.errors import BrokeOff, NotHttp
+from daemon.runtimes.http.response import HIGH_WATER, Response
 
 
 class Line:
@@ -38,8 +38,8 @@ def at_once(coroutine: Coroutine[Any, Any, Any]) -> Any:
     raise AssertionError("it waits")
 
 
-def fed(*pieces: bytes, bodiless: bool = False) -> Answer:
-    answer = Answer(Line(), bodiless=bodiless)
+def fed(*pieces: bytes, bodiless: bool = False) -> Response:
+    answer = Response(Line(), bodiless=bodiless)
     for piece in pieces:
         answer.feed(piece)
     return answer
@@ -116,7 +116,7 @@ def test_what_ends_early_is_never_whole(
     assert body.startswith(b"".join(got))
 
 
-def read_into(got: list[bytes], answer: Answer) -> None:
+def read_into(got: list[bytes], answer: Response) -> None:
     while True:
         got.append(at_once(answer.__anext__()))
 
@@ -134,6 +134,7 @@ def test_no_bytes_break_it(pieces: list[bytes]) -> None:
         (b"SSH-2.0-OpenSSH\r\n\r\n", "Expected HTTP/"),
         (b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n", "status 101"),
         (b"HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n", "status 99"),
+        (b"HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n", "status 600"),
         (b"HTTP/2 200 OK\r\n\r\n", "Expected dot"),
         (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "Content-Length"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n", "Content-Length"),
@@ -144,6 +145,7 @@ def test_no_bytes_break_it(pieces: list[bytes]) -> None:
         "ssh",
         "upgrade",
         "status",
+        "large status",
         "version",
         "two lengths",
         "two framings",
@@ -155,6 +157,10 @@ def test_what_is_no_head_says_why(data: bytes, why: str) -> None:
     answer = fed(*(data[start : start + 65536] for start in range(0, len(data), 65536)))
     assert isinstance(answer.error, NotHttp)
     assert why in str(answer.error)
+
+
+def test_a_status_that_is_none_is_no_answer() -> None:
+    assert fed(b"HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n").status == 0
 
 
 def test_trailers_without_end_are_cut() -> None:
@@ -196,9 +202,44 @@ def test_repeated_and_odd_headers_are_kept() -> None:
     assert answer.headers == expected
 
 
+@given(st.lists(st.tuples(NAMES, st.binary(max_size=8)), max_size=4))
+def test_no_header_has_a_control_character(headers: list[tuple[str, bytes]]) -> None:
+    lines = [f"{name}: ".encode() + value for name, value in headers]
+    answer = fed(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"content-length: 0", b"", b""]))
+    for _, value in answer.headers:
+        assert not set(value) & {*map(chr, range(32)), "\x7f"} - {"\t"}
+
+
+def test_what_has_a_control_character_is_left_out() -> None:
+    lines = [b"a: a\x01b", b"b: \0", b"c: \x7f", b"d: a\tb\xa0", b"content-length: 0"]
+    answer = fed(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
+    assert (answer.headers, answer.over) == ([("d", "a\tb\xa0"), ("content-length", "0")], True)
+
+
+@pytest.mark.parametrize(
+    ("codings", "framed"),
+    [
+        (["gzip, Chunked"], True),
+        (["gzip", "chunked"], True),
+        (["chunked", "gzip"], False),
+        (["chunked, gzip"], False),
+        (["xchunked"], False),
+        (["chunked,"], False),
+    ],
+)
+def test_the_last_coding_says_where_a_body_ends(codings: list[str], framed: bool) -> None:
+    lines = "".join(f"transfer-encoding: {coding}\r\n" for coding in codings)
+    answer = fed(f"HTTP/1.1 200 OK\r\n{lines}\r\n".encode(), b"1\r\na\r\n")
+    answer.ended(cleanly=True)
+    assert answer.over is not framed
+    assert at_once(answer.__anext__()) == (b"a" if framed else b"1\r\na\r\n")
+    with pytest.raises(BrokeOff if framed else StopAsyncIteration):
+        at_once(answer.__anext__())
+
+
 def test_a_server_waits_for_a_slow_reader() -> None:
     line = Line()
-    answer = Answer(line)
+    answer = Response(line)
     answer.feed(b"HTTP/1.1 200 OK\r\ncontent-length: 1000000\r\n\r\n" + b"x" * HIGH_WATER)
     assert line.said == []
     answer.feed(b"x")
@@ -210,7 +251,7 @@ def test_a_server_waits_for_a_slow_reader() -> None:
 
 def test_closing_breaks_off_what_is_not_over() -> None:
     line = Line()
-    answer = Answer(line)
+    answer = Response(line)
     answer.close()
     answer.close()
     assert line.said == ["abort"]

@@ -1,6 +1,7 @@
 """An answer while it arrives: its head, and its body as it comes."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from functools import lru_cache
 from typing import Protocol
@@ -8,12 +9,13 @@ from typing import Protocol
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
 from daemon.runtimes.http.errors import BrokeOff, HttpError, NotHttp
+from reef.runtime import Header
 
-Header = tuple[str, str]
 HIGH_WATER = 2**18
 """Bytes that wait to be read; with more of them the server has to wait."""
 _MOST_OVERHEAD = 2**18
 """Bytes that may come in a row and be no part of a body: heads, trailers."""
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 class Line(Protocol):
@@ -26,8 +28,9 @@ class Line(Protocol):
     def abort(self) -> None: ...
 
 
-class Answer(AsyncIterator[bytes]):
-    """`status` is 0 until the head is there; header names are lower-case, repeated ones are kept.
+class Response(AsyncIterator[bytes]):
+    """`status` is 0 until the head is there; header names are lower-case, repeated ones are kept. A header
+    with a control character in it, which nobody may pass on, is left out.
 
     Iterating gives the body, each time all that has arrived by then, without a wait where some has. It raises
     `BrokeOff` or `ReadTimedOut` after what arrived before that. One task at a time may wait.
@@ -71,7 +74,7 @@ class Answer(AsyncIterator[bytes]):
             lenient_headers=True, lenient_optional_cr_before_lf=True, lenient_spaces_after_chunk_size=True
         )
 
-    def __aiter__(self) -> "Answer":
+    def __aiter__(self) -> "Response":
         return self
 
     async def __anext__(self) -> bytes:
@@ -156,16 +159,20 @@ class Answer(AsyncIterator[bytes]):
             self.reusable = False
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        if not self.status:  # else it is a trailer
-            self.headers.append((_lower(name), value.decode("latin-1").rstrip(" \t")))
+        if self.status:
+            return  # it is a trailer
+        text = value.decode("latin-1").rstrip(" \t")
+        if text.isprintable() or not _CONTROL.search(text):  # the first is the faster, and says yes to most
+            self.headers.append((_lower(name), text))
 
     def on_headers_complete(self) -> None:
         if self.over or self.error is not None:
             return
         assert self._parser is not None
         status = self._parser.get_status_code()
-        if status < 100 or status == 101:
+        if not 100 <= status <= 599 or status == 101:
             self.fail(NotHttp(f"its answer has status {status}"))
+            return
         if status < 200:  # the real one follows
             self.headers = []
             return
@@ -195,10 +202,11 @@ class Answer(AsyncIterator[bytes]):
 
     def _is_framed(self) -> bool:
         """Whether its head says where its body ends."""
-        return any(
-            name == "content-length" or (name == "transfer-encoding" and value.lower().endswith("chunked"))
-            for name, value in self.headers
-        )
+        headers = dict(self.headers)  # of repeated ones the last counts
+        codings = headers.get("transfer-encoding")
+        if codings is not None:
+            return codings.rpartition(",")[2].strip(" \t").lower() == "chunked"
+        return "content-length" in headers
 
 
 @lru_cache(1024)
