@@ -3,7 +3,10 @@
 from typing import Any
 
 from daemon.wire import sse
+from daemon.wire.growing import Pieces, grow, joined
 from daemon.wire.values import Json, load_object, mapping, mappings
+
+_NAMES = frozenset({"role", "name", "id", "type"})
 
 
 def assemble(body: bytes) -> Json | None:
@@ -26,7 +29,8 @@ def assemble(body: bytes) -> Json | None:
     if choices:
         answer["object"] = "chat.completion"
         answer["choices"] = [
-            {"index": index, "finish_reason": None, **choice} for index, choice in sorted(choices.items())
+            {"index": index, "finish_reason": None, **joined(choice)}
+            for index, choice in sorted(choices.items())
         ]
     return answer
 
@@ -66,9 +70,9 @@ def _merge(target: Json, part: Json) -> None:
         before = target.get(key)
         if value is None:
             target.setdefault(key, None)
-        elif isinstance(value, str) and isinstance(before, str) and key not in {"role", "name", "id", "type"}:
-            target[key] = before + value
-        elif isinstance(value, list) and isinstance(before, list):
-            target[key] = [*before, *value]
+        elif isinstance(value, str) and isinstance(before, str | Pieces) and key not in _NAMES:
+            grow(target, key, value)
+        elif isinstance(value, list) and isinstance(before, list) and not isinstance(before, Pieces):
+            before.extend(value)
         else:
             target[key] = value

@@ -3,6 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
+from daemon.wire.growing import grow, joined
 from daemon.wire.values import Json, load, load_object, mapping
 
 # What a delta adds to, by its type: (key of the delta, key of the block).
@@ -18,7 +19,7 @@ def assemble(body: bytes) -> Json | None:
     events, rest = sse.split(body)
     answer: Json = {}
     blocks: dict[Any, Json] = {}
-    inputs: dict[Any, str] = {}
+    inputs: dict[Any, Any] = {}
     for event in (*events, rest):
         item = load_object(sse.data(event))
         if item is None:
@@ -42,24 +43,25 @@ def assemble(body: bytes) -> Json | None:
                 pass
     if not answer and not blocks:
         return None
-    for index, text in inputs.items():
-        blocks[index]["input"] = _input(text)
+    for index, pieces in inputs.items():
+        blocks[index]["input"] = _input(joined(pieces))
     if blocks:
-        answer["content"] = [block for _, block in sorted(blocks.items())]
+        answer["content"] = [joined(block) for _, block in sorted(blocks.items())]
     return answer
 
 
-def _grow(block: Json, inputs: dict[Any, str], index: int, delta: Json) -> None:
+def _grow(block: Json, inputs: dict[Any, Any], index: int, delta: Json) -> None:
     kind = delta.get("type")
     if kind == "input_json_delta":
-        inputs[index] = inputs.get(index, "") + str(delta.get("partial_json") or "")
+        grow(inputs, index, str(delta.get("partial_json") or ""))
     elif kind == "citations_delta":
         before = block.get("citations")
-        block["citations"] = [*(before if isinstance(before, list) else []), delta.get("citation")]
+        citations = before if isinstance(before, list) else []
+        citations.append(delta.get("citation"))
+        block["citations"] = citations
     elif isinstance(kind, str) and kind in _GROWS:
         source, target = _GROWS[kind]
-        before = block.get(target)
-        block[target] = (before if isinstance(before, str) else "") + str(delta.get(source) or "")
+        grow(block, target, str(delta.get(source) or ""))
 
 
 def _input(text: str) -> Any:

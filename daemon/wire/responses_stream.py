@@ -3,6 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
+from daemon.wire.growing import grow, joined
 from daemon.wire.values import Json, load_object, mapping, string
 
 _LAST = {"response.completed", "response.incomplete", "response.failed"}
@@ -13,7 +14,7 @@ def assemble(body: bytes) -> Json | None:
     events, rest = sse.split(body)
     answer: Json = {}
     items: dict[Any, Json] = {}
-    texts: dict[Any, str] = {}
+    texts: dict[Any, Any] = {}
     for event in (*events, rest):
         item = load_object(sse.data(event))
         if item is None:
@@ -31,11 +32,11 @@ def assemble(body: bytes) -> Json | None:
             if kind == "response.output_item.done":
                 texts.pop(index, None)
         elif kind == "response.output_text.delta":
-            texts[index] = texts.get(index, "") + str(item.get("delta") or "")
+            grow(texts, index, str(item.get("delta") or ""))
         elif kind == "error":
             answer["error"] = {key: value for key, value in item.items() if key != "type"}
-    for index, text in texts.items():
-        said = {"type": "output_text", "text": text, "annotations": []}
+    for index, pieces in texts.items():
+        said = {"type": "output_text", "text": joined(pieces), "annotations": []}
         items[index] = {"type": "message", "role": "assistant"} | items.get(index, {}) | {"content": [said]}
     if items:
         answer["output"] = [item for _, item in sorted(items.items())]

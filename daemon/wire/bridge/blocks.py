@@ -16,17 +16,37 @@ from daemon.wire.values import load_object
 
 @dataclass(slots=True)
 class Block:
-    """A piece of the answer. `whole` is its text (of a call: the arguments) as far as it came, `sent` how
-    much of that was written. `number` counts calls only; `call_id` and `tool` are the client's."""
+    """A part of the answer. `pieces` are its text (of a call: the arguments) as far as it came, `sent` how
+    many of them were written. `number` counts calls only; `call_id` and `tool` are the client's."""
 
     kind: Literal["text", "thinking", "call"]
     index: int = 0
     number: int = 0
     call_id: str = ""
     tool: Known = field(default_factory=lambda: Known(""))
-    whole: str = ""
+    pieces: list[str] = field(default_factory=list)
     sent: int = 0
+    looked_at: int = 0
     over: bool = False
+
+    @property
+    def whole(self) -> str:
+        """Its text, as far as it came."""
+        return "".join(self.pieces)
+
+    def unsent(self) -> str:
+        """What was not written yet, which it is then."""
+        text = "".join(self.pieces[self.sent :])
+        self.sent = len(self.pieces)
+        return text
+
+    def is_object(self) -> bool:
+        """Whether the arguments of a call are an object by now; each piece is looked at once."""
+        if self.looked_at == len(self.pieces):
+            return False
+        self.looked_at = len(self.pieces)
+        text = self.whole
+        return text.rstrip().endswith("}") and load_object(text.encode(errors="replace")) is not None
 
 
 class Writer(Protocol):
@@ -73,7 +93,7 @@ class Blocks:
                 tool = self._names.restored(event.name)
                 self._calls[event.key] = self._add(Block("call", 0, number, identity, tool))
             case CallDelta() if (call := self._calls.get(event.key)) and not call.over:
-                call.whole += event.arguments
+                call.pieces.append(event.arguments)
             case CallEnd() if call := self._calls.get(event.key):
                 call.over = True
             case _:
@@ -90,7 +110,7 @@ class Blocks:
         last = self._queue[-1] if self._queue else None
         if text:
             block = last if last and last.kind == kind and not last.over else self._add(Block(kind))
-            block.whole += text
+            block.pieces.append(text)
 
     def _add(self, block: Block) -> Block:
         block.index = self._made
@@ -106,16 +126,13 @@ class Blocks:
                 said += self._writer.open(block)
                 self._open = True
             over = block.over or (len(self._queue) > 1 and _is_whole(block))
-            text = block.whole
-            if block.tool.custom:
-                text = unwrapped(block.whole) if over else ""
-            if len(text) > block.sent:
-                said += self._writer.delta(block, text[block.sent :])
-                block.sent = len(text)
+            custom = block.tool.custom
+            if new := block.unsent() if not custom else unwrapped(block.whole) if over else "":
+                said += self._writer.delta(block, new)
             if not over:
                 break
             block.over = True
-            said += self._writer.close(block, text)
+            said += self._writer.close(block, new if custom else block.whole)
             self._open = False
             self._queue.popleft()
         return said
@@ -124,4 +141,4 @@ class Blocks:
 def _is_whole(block: Block) -> bool:
     """Whether a block that is followed by another can be closed. Nothing says so of a chat's calls but their
     arguments, once they are an object."""
-    return block.kind != "call" or load_object(block.whole.encode(errors="replace")) is not None
+    return block.kind != "call" or block.is_object()
