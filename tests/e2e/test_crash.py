@@ -6,6 +6,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -48,7 +49,7 @@ def check_home(home: Path) -> None:
     assert fsck.returncode == 0, fsck.stderr
     told = (fsck.stdout + fsck.stderr).splitlines()
     assert all(line.startswith(("dangling", "notice: ")) for line in told), told
-    with sqlite3.connect(f"file:{home / 'reef.db'}?mode=ro", uri=True) as db:
+    with closing(sqlite3.connect(f"file:{home / 'reef.db'}?mode=ro", uri=True)) as db, db:
         assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         heads = dict(db.execute("SELECT scenario, head_release_id FROM scenarios"))
         unfinished = db.execute("SELECT * FROM intents WHERE done_at IS NULL").fetchall()
@@ -338,7 +339,7 @@ def test_killed_while_it_decides(tmp_path: Path, stub: StubProvider) -> None:
 
 
 def turn_back(home: Path, statements: str, *, ref_moved: bool) -> None:
-    with sqlite3.connect(home / "reef.db") as db:
+    with closing(sqlite3.connect(home / "reef.db")) as db, db:
         db.executescript(statements)
     db.close()
     if not ref_moved:

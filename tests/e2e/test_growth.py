@@ -4,7 +4,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -243,7 +243,7 @@ def test_a_scenario_that_could_not_be_archived_grows_on(tmp_path: Path, stub: St
     configure(tmp_path, stub)
     with running(tmp_path) as daemon:
         _, receipt = daemon.ask(PROMPT, scenario="ready-1")
-        with sqlite3.connect(daemon.home / "reef.db") as db:
+        with closing(sqlite3.connect(daemon.home / "reef.db")) as db, db:
             db.execute(
                 "CREATE TRIGGER cannot BEFORE UPDATE OF archived_at ON scenarios "
                 "BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"

@@ -4,6 +4,7 @@ import json
 import sqlite3
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def test_a_step_that_nobody_runs_any_more(tmp_path: Path, stub: StubProvider) ->
         daemon.report(receipt, score=0, feedback=SENTENCE)
         daemon.step("away", 1, until=("evaluating",))
         daemon.kill()
-        with sqlite3.connect(daemon.home / "reef.db") as db:
+        with closing(sqlite3.connect(daemon.home / "reef.db")) as db, db:
             db.execute("UPDATE steps SET allowed_usd = 0.99")
         db.close()
         stub.delay_s = 0.0
@@ -332,7 +333,7 @@ BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END;
 
 
 def change_store(daemon: Daemon, statements: str) -> None:
-    with sqlite3.connect(daemon.home / "reef.db") as db:
+    with closing(sqlite3.connect(daemon.home / "reef.db")) as db, db:
         db.executescript(statements)
     db.close()
 
@@ -366,7 +367,7 @@ def test_what_calls_held_when_it_was_killed_counts_in_full(tmp_path: Path, stub:
         wait_for(lambda: len(stub.asked) == 5 or None, "four calls under way")
         assert spent(daemon) == 0
         daemon.kill()
-        with sqlite3.connect(daemon.home / "reef.db") as db:
+        with closing(sqlite3.connect(daemon.home / "reef.db")) as db, db:
             calls, held = db.execute("SELECT count(*), sum(usd) FROM holds").fetchone()
         db.close()
         assert calls == 4
