@@ -6,8 +6,10 @@ from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 
+from daemon.http.answers import Json
+from daemon.wire.codec import dialect_of
 from daemon.wire.errors import status_of
 from reef.errors import NotFound, ReefError, Refused, Unavailable
 
@@ -25,22 +27,24 @@ def error_content(error: ReefError) -> dict[str, Any]:
 
 async def on_reef_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, ReefError)
-    return JSONResponse(error_content(error), status_of(error), headers=error_headers(error))
+    return Json(error_content(error), status_of(error), headers=error_headers(error))
 
 
 async def on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        problem: ReefError = NotFound(f"no route {request.method} {request.url.path}")
+        known = dialect_of(request.url.path) is not None
+        hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not" if known else ""
+        problem: ReefError = NotFound(f"no route {request.method} {request.url.path}", hint=hint)
     else:
         problem = ReefError(f"{request.method} {request.url.path}: {error.detail}")
-    return JSONResponse(error_content(problem), error.status_code, headers=error.headers)
+    return Json(error_content(problem), error.status_code, headers=error.headers)
 
 
 async def on_bug(request: Request, error: Exception) -> Response:
     log.exception("%s %s failed", request.method, request.url.path, exc_info=error)
     problem = ReefError(f"the daemon failed: {error!r}", hint="this is a bug; see `reef logs`")
-    return JSONResponse(error_content(problem), 500)
+    return Json(error_content(problem), 500)
 
 
 HANDLERS: dict[Any, Any] = {ReefError: on_reef_error, HTTPException: on_http_exception, Exception: on_bug}

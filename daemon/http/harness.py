@@ -3,17 +3,17 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.harness.adapters import adapters
 from daemon.harness.render import render
+from daemon.http.answers import Json
 from daemon.http.rooms import named_scenario, rooms
 from daemon.releases import catalog
 from reef.errors import NotFound
 
 
-async def harness(request: Request) -> JSONResponse:
+async def harness(request: Request) -> Json:
     """The tree of a release, rendered for the scenario's adapter or the one named."""
     here = rooms(request)
     scenario = named_scenario(request)
@@ -36,7 +36,7 @@ async def harness(request: Request) -> JSONResponse:
         {"id": entry.id, "name": entry.name, "config": dict(entry.config), "disabled": entry.disabled}
         for entry in tree.entries
     ]
-    return JSONResponse(
+    return Json(
         {
             "release_id": release_id,
             "artifact_version": release_id,
@@ -51,8 +51,8 @@ async def harness(request: Request) -> JSONResponse:
     )
 
 
-async def listing(_request: Request) -> JSONResponse:
-    return JSONResponse({"adapters": [descriptor.to_wire() for descriptor in adapters().values()]})
+async def listing(_request: Request) -> Json:
+    return Json({"adapters": [descriptor.to_wire() for descriptor in adapters().values()]})
 
 
 routes = [Route("/reef/harness", harness), Route("/reef/harness/adapters", listing)]

@@ -3,10 +3,10 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth import steps
+from daemon.http.answers import Json
 from daemon.http.rooms import int_param, rooms
 from daemon.records.query import Filter, find, listing, story, to_wire
 from daemon.records.references import by_any_name
@@ -40,20 +40,20 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
     )
 
 
-async def scenario_records(request: Request) -> JSONResponse:
+async def scenario_records(request: Request) -> Json:
     here = rooms(request)
     name = here.scenarios.get(request.path_params["scenario"]).name
     return await _answer(request, _filter(request, name, payload=True))
 
 
-async def all_records(request: Request) -> JSONResponse:
+async def all_records(request: Request) -> Json:
     return await _answer(request, _filter(request, request.query_params.get("scenario"), payload=False))
 
 
-async def _answer(request: Request, wanted: Filter) -> JSONResponse:
+async def _answer(request: Request, wanted: Filter) -> Json:
     found, last = await rooms(request).store.read(lambda connection: listing(connection, wanted))
     last = last or {"sequence": wanted.after_sequence, "agent_record_id": wanted.after}
-    return JSONResponse(
+    return Json(
         {
             "records": found,
             "next_after_sequence": last["sequence"] if wanted.scenario else None,
@@ -62,7 +62,7 @@ async def _answer(request: Request, wanted: Filter) -> JSONResponse:
     )
 
 
-async def one(request: Request) -> JSONResponse:
+async def one(request: Request) -> Json:
     """One record with its payload; without a scenario in the path also its story."""
     scenario = request.path_params.get("scenario")
     raw = request.query_params.get("raw") in ("1", "true")
@@ -80,7 +80,7 @@ async def one(request: Request) -> JSONResponse:
             wire["step"] = wire["steps"][-1] if entered else None
         return wire
 
-    return JSONResponse(await rooms(request).store.read(work))
+    return Json(await rooms(request).store.read(work))
 
 
 def _release(connection: Any, row: Any) -> dict[str, Any]:

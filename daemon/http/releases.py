@@ -4,9 +4,10 @@ import asyncio
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
+from daemon.http.answers import Json
 from daemon.http.rooms import json_body, named_scenario, object_with, rooms, text_field
 from daemon.releases import catalog
 from daemon.releases.history import Published
@@ -18,24 +19,24 @@ async def _rows(request: Request, scenario: Scenario) -> list[dict[str, Any]]:
     return await rooms(request).store.read(lambda connection: catalog.listing(connection, scenario.name))
 
 
-async def releases(request: Request) -> JSONResponse:
+async def releases(request: Request) -> Json:
     """Newest first. The older name `versions` answers the same, with a key of that name as well."""
     scenario = named_scenario(request)
     rows = (await _rows(request, scenario))[::-1]
     return _listing(request, scenario, rows)
 
 
-async def harness_releases(request: Request) -> JSONResponse:
+async def harness_releases(request: Request) -> Json:
     """Oldest first."""
     scenario = named_scenario(request)
     return _listing(request, scenario, await _rows(request, scenario))
 
 
-def _listing(request: Request, scenario: Scenario, rows: list[dict[str, Any]]) -> JSONResponse:
+def _listing(request: Request, scenario: Scenario, rows: list[dict[str, Any]]) -> Json:
     answer: dict[str, Any] = {"scenario": scenario.name, "releases": rows}
     if request.url.path.endswith("/versions"):
         answer["versions"] = rows
-    return JSONResponse(answer)
+    return Json(answer)
 
 
 async def _revision(request: Request, scenario: Scenario, revision: str) -> tuple[str, str]:
@@ -44,7 +45,7 @@ async def _revision(request: Request, scenario: Scenario, revision: str) -> tupl
     )
 
 
-async def rollback(request: Request) -> JSONResponse:
+async def rollback(request: Request) -> Json:
     scenario = named_scenario(request)
     body = object_with(await json_body(request), "release_id")
     wanted = text_field(body, "release_id")
@@ -53,7 +54,7 @@ async def rollback(request: Request) -> JSONResponse:
     return _published(await rooms(request).review.checkout(scenario, release_id, content_id))
 
 
-async def promote(request: Request) -> JSONResponse:
+async def promote(request: Request) -> Json:
     scenario = named_scenario(request)
     body = object_with(await json_body(request), "release_id")
     wanted = text_field(body, "release_id")
@@ -62,7 +63,7 @@ async def promote(request: Request) -> JSONResponse:
     return _published(await rooms(request).review.promote(scenario, candidate_id))
 
 
-async def reject(request: Request) -> JSONResponse:
+async def reject(request: Request) -> Json:
     scenario = named_scenario(request)
     body = object_with(await json_body(request), "release_id", "reason")
     wanted = text_field(body, "release_id")
@@ -70,11 +71,11 @@ async def reject(request: Request) -> JSONResponse:
     candidate_id, content_id = await _revision(request, scenario, wanted)
     reason = text_field(body, "reason", required=False) or ""
     await rooms(request).review.reject(scenario, candidate_id, reason)
-    return JSONResponse({"scenario": scenario.name, "release_id": candidate_id, "content_id": content_id})
+    return Json({"scenario": scenario.name, "release_id": candidate_id, "content_id": content_id})
 
 
-def _published(published: Published) -> JSONResponse:
-    return JSONResponse(
+def _published(published: Published) -> Json:
+    return Json(
         {
             "scenario": published.scenario,
             "release_id": published.release_id,

@@ -4,9 +4,9 @@ import asyncio
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from daemon.http.answers import Json
 from daemon.http.rooms import Rooms, json_body, known_scenario, named_scenario, rooms, scenario_header
 from daemon.records.batches import report_listing
 from daemon.records.intake import parse, parse_instruction
@@ -15,14 +15,14 @@ from reef.errors import ConfigError, Invalid
 _STATES = ("pending", "eligible", "ineligible", "consumed")
 
 
-async def report(request: Request) -> JSONResponse:
+async def report(request: Request) -> Json:
     here = rooms(request)
     intake = parse(await json_body(request))
     report_id, scenario = await here.observer.report(intake, scenario_header(request))
     answer: dict[str, Any] = {"agent_record_id": report_id, "scenario": scenario, "request_type": "report"}
     if intake.ignored:
         answer["ignored"] = list(intake.ignored)
-    return JSONResponse(answer | await _hint(here, scenario))
+    return Json(answer | await _hint(here, scenario))
 
 
 async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
@@ -36,16 +36,16 @@ async def _hint(here: Rooms, scenario: str) -> dict[str, Any]:
     return {}
 
 
-async def train(request: Request) -> JSONResponse:
+async def train(request: Request) -> Json:
     here = rooms(request)
     instruction = parse_instruction(await json_body(request))
     scenario = named_scenario(request)
     instruction_id = await here.observer.instruct(instruction, scenario)
     answer = {"agent_record_id": instruction_id, "scenario": scenario.name, "request_type": "train"}
-    return JSONResponse(answer | await _hint(here, scenario.name))
+    return Json(answer | await _hint(here, scenario.name))
 
 
-async def reports(request: Request) -> JSONResponse:
+async def reports(request: Request) -> Json:
     query = request.query_params
     state = query.get("state")
     if state is not None and state not in _STATES:
@@ -54,7 +54,7 @@ async def reports(request: Request) -> JSONResponse:
     found = await rooms(request).store.read(
         lambda connection: report_listing(connection, scenario, state, query.get("agent_record_id"))
     )
-    return JSONResponse({"reports": found})
+    return Json({"reports": found})
 
 
 routes = [

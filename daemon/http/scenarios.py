@@ -3,9 +3,9 @@
 from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
+from daemon.http.answers import Json
 from daemon.http.rooms import Rooms, json_body, object_with, rooms, text_field
 from daemon.serving.scenarios import Scenario
 from reef.errors import Invalid, Unsupported
@@ -26,12 +26,12 @@ def to_wire(here: Rooms, scenario: Scenario) -> dict[str, Any]:
     }
 
 
-async def listing(request: Request) -> JSONResponse:
+async def listing(request: Request) -> Json:
     here = rooms(request)
     found = [to_wire(here, here.scenarios.get(name)) for name in here.scenarios.names()]
     if request.query_params.get("archived") in ("1", "true"):
         found += [_archived(name) for name in here.scenarios.archived()]
-    return JSONResponse({"scenarios": found})
+    return Json({"scenarios": found})
 
 
 def _archived(name: str) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def _archived(name: str) -> dict[str, Any]:
     return {"scenario": name, "loaded": False, "archived": True} | dict.fromkeys(unknown)
 
 
-async def create(request: Request) -> JSONResponse:
+async def create(request: Request) -> Json:
     here = rooms(request)
     body = object_with(await json_body(request), "name", "release_id")
     name = text_field(body, "name")
@@ -53,15 +53,15 @@ async def create(request: Request) -> JSONResponse:
         "release_id": scenario.head.release_id,
         "content_id": scenario.head.content_id,
     }
-    return JSONResponse(answer, 201 if new else 200)
+    return Json(answer, 201 if new else 200)
 
 
-async def show(request: Request) -> JSONResponse:
+async def show(request: Request) -> Json:
     here = rooms(request)
-    return JSONResponse(to_wire(here, here.scenarios.get(request.path_params["scenario"])))
+    return Json(to_wire(here, here.scenarios.get(request.path_params["scenario"])))
 
 
-async def update(request: Request) -> JSONResponse:
+async def update(request: Request) -> Json:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
     body = object_with(await json_body(request), "training_mode")
@@ -72,14 +72,14 @@ async def update(request: Request) -> JSONResponse:
         raise Unsupported(f"scenario `{scenario.name}` only records, so it has no training mode")
     await here.scenarios.set_training_mode(scenario.name, mode)
     here.growth.poke(scenario.name)
-    return JSONResponse({"scenario": scenario.name, "training_mode": mode})
+    return Json({"scenario": scenario.name, "training_mode": mode})
 
 
-async def contract(request: Request) -> JSONResponse:
+async def contract(request: Request) -> Json:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
     surface = here.recipe_of(scenario.name).surface
-    return JSONResponse(
+    return Json(
         {
             "scenario": scenario.name,
             "recipe": scenario.recipe,
@@ -92,7 +92,7 @@ async def contract(request: Request) -> JSONResponse:
     )
 
 
-async def archive(request: Request) -> JSONResponse:
+async def archive(request: Request) -> Json:
     here = rooms(request)
     scenario = here.scenarios.get(request.path_params["scenario"])
     await here.growth.leave(scenario.name)
@@ -101,7 +101,7 @@ async def archive(request: Request) -> JSONResponse:
     finally:
         if scenario.name in here.scenarios.names():  # it could not be archived, so it grows on
             here.growth.watch(scenario)
-    return JSONResponse({"scenario": scenario.name, "archived": list(refs)})
+    return Json({"scenario": scenario.name, "archived": list(refs)})
 
 
 routes = [

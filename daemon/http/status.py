@@ -7,13 +7,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 from starlette.requests import Request
-from starlette.responses import JSONResponse
 from starlette.routing import Route
 
 from daemon.growth import steps
 from daemon.growth.budget import spent_today
 from daemon.growth.observer import gate_hint
 from daemon.growth.rooms import Progress
+from daemon.http.answers import Json
 from daemon.http.rooms import Rooms, rooms
 from daemon.records.batches import counts, newest_record, ready_instructions, ready_reports
 from daemon.releases import catalog
@@ -27,11 +27,11 @@ from reef import __version__
 COUNT_LIMIT = 1000
 
 
-async def healthz(_request: Request) -> JSONResponse:
-    return JSONResponse({"ok": True})
+async def healthz(_request: Request) -> Json:
+    return Json({"ok": True})
 
 
-async def status(request: Request) -> JSONResponse:
+async def status(request: Request) -> Json:
     here = rooms(request)
     found = {}
     for name in here.scenarios.names():
@@ -40,7 +40,7 @@ async def status(request: Request) -> JSONResponse:
     gone = None if here.store.is_there() else "the database is gone: was the home deleted?"
     problem = gone or here.store.writer.last_error
     remedy = "start anew: `reef down`, then `reef up`" if gone else "see `reef logs`"
-    return JSONResponse(
+    return Json(
         {
             "version": __version__,
             "pid": os.getpid(),

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-import orjson
 from sqlalchemy import Connection, RowMapping, Select, bindparam, exists, select, tuple_
 
 from daemon.records.bodies import load_body
@@ -15,6 +14,7 @@ from daemon.store.quick import Quick
 from daemon.store.schema import aliases, pairs, records, reports
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
+from daemon.wire.values import load_object
 from reef.errors import Invalid, NotFound, ReefError
 from reef.feedback import Exchange, Usage
 from reef.runtime import Parsed
@@ -174,7 +174,7 @@ def to_wire(
 
 def _payload(connection: Connection, row: Stored) -> dict[str, Any]:
     body = load_body(connection, row["request_pieces"])
-    request = _object(body)
+    request = load_object(body) or {}
     response = load_body(connection, row["response_pieces"])
     return request | {"response": _read(row, response, body).response}
 
@@ -260,11 +260,3 @@ def story(connection: Connection, row: Stored) -> dict[str, Any]:
         select(aliases.c.alias).where(aliases.c.scenario == row["scenario"], aliases.c.record_id == row["id"])
     ).scalars()
     return {"reports": list(told.values()), "verdicts": verdicts, "aliases": list(names)}
-
-
-def _object(body: bytes) -> dict[str, Any]:
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        return {}
-    return value if isinstance(value, dict) else {}

@@ -23,8 +23,10 @@ from daemon.serving.stream import Stream
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
+from daemon.wire.errors import error_in
 from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
+from daemon.wire.values import load_object
 from reef.errors import Invalid, OverBudget, ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
@@ -160,6 +162,8 @@ class Exchange:
         if 200 <= status < 300:
             if not is_object(body):
                 raise _no_answer(turn.draft.upstream_name, body)
+            if turn.facts.stream and turn.call.kind == "turn":
+                raise _no_stream(turn.draft.upstream_name, body)
             body = crossing.answer(body) if crossing else body
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
@@ -216,8 +220,19 @@ def _draft(call: Call, served: Served, runtime: Runtime, arrived: datetime) -> D
 def _no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
     said = body[:100].decode(errors="replace").strip()
     return UpstreamFailed(
-        f"upstream `{upstream}` answered with what is not JSON" + (f": {said}" if said else ": nothing"),
+        f"upstream `{upstream}` answered with what is no JSON object"
+        + (f": {said}" if said else ": nothing"),
         hint="check that base_url is a provider's API",
+    )
+
+
+def _no_stream(upstream: str | None, body: bytes) -> UpstreamFailed:
+    """A client that waits for events takes JSON for a stream without any."""
+    if told := error_in(load_object(body)):
+        return UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with JSON where a stream was asked for",
+        hint="it may not stream: ask without `stream`, or name another model",
     )
 
 

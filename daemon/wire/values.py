@@ -64,8 +64,11 @@ def mappings(value: Any) -> list[Json]:
 
 
 def string(value: Any) -> str | None:
-    """A string that says something, else None."""
-    return value if isinstance(value, str) and value else None
+    """A string that says something, else None. Half a surrogate pair in it, which no database takes and which
+    some clients make of an emoji, becomes a question mark."""
+    if not isinstance(value, str) or not value:
+        return None
+    return value if value.isascii() else value.encode(errors="replace").decode()
 
 
 def integer(value: Any) -> int | None:
@@ -86,4 +89,4 @@ def content_text(content: Any) -> str:
 
 def strings(*values: Any) -> tuple[str, ...]:
     """The distinct strings among `values`, in order."""
-    return tuple(dict.fromkeys(value for value in values if isinstance(value, str) and value))
+    return tuple(dict.fromkeys(text for value in values if (text := string(value)) is not None))

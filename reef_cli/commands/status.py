@@ -26,6 +26,8 @@ def status(as_json: JsonFlag = False) -> None:
         with Client(timeout_s=_PATIENCE_S) as client:
             data = client.status()
             url = client.url
+        if not {"version", "scenarios", "serving"} <= data.keys():
+            raise DaemonUnreachable(f"what answers at {url} is not Reef", hint="check REEF_URL")
     except DaemonUnreachable:
         if not as_json:
             raise

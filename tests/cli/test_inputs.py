@@ -339,3 +339,11 @@ def test_an_output_that_takes_nothing(fake: FakeDaemon, nowhere: Path, where: st
         True,
         True,
     )
+
+
+def test_what_answers_and_is_not_reef_is_said(online: RunReef, fake: FakeDaemon) -> None:
+    fake.routes["GET /reef/status"] = {"it": "works"}
+    ran = online("status")
+    assert ran.code == 3
+    assert "is not Reef" in ran.err
+    assert "REEF_URL" in ran.err

@@ -58,7 +58,8 @@ class Client:
         not unpacked. `on_sent` is called once its head is written.
 
         Where the connection breaks off before that, a request that may be repeated is, once. So is any that
-        met the end of a kept connection: a 408 at once, by which a server says that it waited in vain.
+        met the end of a kept connection: it ends at once without a word, or with a 408, by which a server
+        says that it waited in vain.
 
         Raises:
             Invalid: a header or the path would break the request.
@@ -71,7 +72,8 @@ class Client:
         try:
             response = await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
         except BrokeOff:
-            if method not in _IDEMPOTENT:
+            ended = kept is not None and not kept.heard and self._loop.time() - asked_at <= AT_ONCE_S
+            if method not in _IDEMPOTENT and not ended:
                 raise
         else:
             in_vain = response.status == 408 and _says_close(response)

@@ -26,6 +26,8 @@ class Connection(asyncio.Protocol):
 
     def __init__(self, owner: Owner, read_timeout_s: float) -> None:
         self.closed = False
+        self.heard = False
+        """Something came since it was last asked."""
         self.transport: asyncio.Transport | None = None
         self._owner = owner
         self._patience = read_timeout_s
@@ -66,6 +68,7 @@ class Connection(asyncio.Protocol):
         if transport is None or self.closed or self._answer is not None:
             raise BrokeOff("the connection is closed")
         answer = self._answer = Response(self, bodiless=bodiless)
+        self.heard = False
         if self._timer is None:
             self._timer = self._loop.call_later(self._patience, self._look)
         try:
@@ -156,6 +159,7 @@ class Connection(asyncio.Protocol):
         if answer is None or self.closed:
             self.abort()  # nobody asked
             return
+        self.heard = True
         answer.feed(data)
         if answer.over or answer.error is not None:
             self._finish(answer)

@@ -217,15 +217,30 @@ def test_a_late_answer_of_a_server_that_worked_on_it_stands(
     run(body())
 
 
-@pytest.mark.parametrize(("method", "repeated"), [("GET", True), ("DELETE", True), ("POST", False)])
-def test_what_may_be_repeated_is_once(run: Run, method: str, repeated: bool) -> None:
-    """Where a server hangs up instead of answering: a POST may have cost money, and others decide."""
+@pytest.mark.parametrize(
+    ("method", "says_first", "late", "repeated"),
+    [
+        ("GET", b"", False, True),
+        ("DELETE", b"HTTP/1.1 2", True, True),
+        ("POST", b"", False, True),
+        ("POST", b"", True, False),
+        ("POST", b"HTTP/1.1 2", False, False),
+    ],
+)
+def test_what_may_be_repeated_is_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch, method: str, says_first: bytes, late: bool, repeated: bool
+) -> None:
+    """Where a server hangs up instead of answering on a kept connection. A POST may have cost money, unless
+    the connection was over before it came."""
+    monkeypatch.setattr(client_module, "AT_ONCE_S", 0.02 if late else 30.0)
 
     async def talk(peer: Peer, server: Server) -> None:
         server.asked.append((await peer.request())[0])
-        if len(server.asked) != 2:
-            await peer.say(HELLO)
+        await peer.say(HELLO)
+        if server.peers == 1:
             server.asked.append((await peer.request())[0])
+            await peer.say(says_first)
+            await asyncio.sleep(0.1 if late else 0)
 
     async def body() -> None:
         async with serving(talk) as server, client(server.url) as http:
@@ -237,6 +252,16 @@ def test_what_may_be_repeated_is_once(run: Run, method: str, repeated: bool) -> 
             with pytest.raises(BrokeOff):
                 await get(http, method)
             assert (server.peers, len(server.asked)) == (1, 2)
+
+    run(body())
+
+
+def test_a_request_that_breaks_a_new_connection_is_not_repeated(run: Run) -> None:
+    async def body() -> None:
+        async with serving(says()) as server, client(server.url) as http:
+            with pytest.raises(BrokeOff):
+                await get(http, "POST")
+            assert server.peers == 1
 
     run(body())
 
