@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, RowMapping, Select, bindparam, exists, select, tuple_
+from sqlalchemy import Connection, LargeBinary, RowMapping, Select, bindparam, exists, select, tuple_
 
 from daemon.records.bodies import load_body
 from daemon.store.codec import load
@@ -49,6 +49,11 @@ class Filter:
     """What was said in them, in any case of letters."""
 
 
+_ALL = select(records)
+_TOLD = select(*(column for column in records.c if not isinstance(column.type, LargeBinary)))
+"""What is told of a record without its bodies."""
+
+
 def find(connection: Connection, record_id: str, scenario: str | None = None) -> Stored:
     """One row by its id. Raises `NotFound`."""
     row = _BY_ID.first(connection, {"id": record_id})
@@ -63,7 +68,7 @@ def listing(connection: Connection, wanted: Filter) -> tuple[list[dict[str, Any]
     through, so fewer are found, or none, where there are more."""
     if not 1 <= wanted.limit <= MAX_LIMIT:
         raise Invalid(f"limit {wanted.limit} is out of range", hint=f"use 1 to {MAX_LIMIT}")
-    query = _filtered(select(records), wanted)
+    query = _filtered(_ALL if wanted.payload or wanted.text else _TOLD, wanted)
     if wanted.after is not None:
         last = find(connection, wanted.after, wanted.scenario)
         mine: Any = records.c.sequence
