@@ -103,7 +103,7 @@ class _Handler(socketserver.StreamRequestHandler):
     server: Wreck
 
     def handle(self) -> None:
-        if self.rfile.peek(1)[:1] == b"\x16":  # type: ignore[attr-defined]  # it is a BufferedReader
+        if self.rfile.peek(1)[:1] == b"\x16":
             self.wfile.write(said(400, b"{}"))  # to TLS, as servers of plain HTTP do
             return
         path = self.rfile.readline().decode().split(" ")[1].partition("?")[0]

@@ -178,11 +178,11 @@ def test_the_seed_client(here: Terminal, stub: StubProvider) -> None:
             return json.load(answer), {name.lower(): value for name, value in answer.headers.items()}
 
     answer, headers = post("/v1/chat/completions", {"model": "M", "messages": CHAT})
-    assert answer["choices"][0]["message"]["content"] == "echo: hi"  # type: ignore[index]
+    assert answer["choices"][0]["message"]["content"] == "echo: hi"
     receipt = headers["x-reef-agent-record-id"]
     told, _ = post("/reef/report", {"score": 1.0, "feedback": "good", "references": [receipt]})
     assert told["scenario"] == "seed"
-    [cited] = record(here, receipt)["reports"]  # type: ignore[misc]
+    [cited] = record(here, receipt)["reports"]
     assert (cited["score"], cited["feedback"]) == (1.0, "good")
 
 

@@ -62,7 +62,7 @@ def status(number: int, given: int, *headers: str, **more: Any) -> Fault:
 
 def in_error(asked: Asked) -> bytes:
     """A stream with the dialect's error event in it, said by the upstream."""
-    event = codec_for(asked.dialect).error_event("the model stumbled")  # type: ignore[arg-type]  # a str
+    event = codec_for(asked.dialect).error_event("the model stumbled")
     return stream(*asked.events[:4], event)
 
 

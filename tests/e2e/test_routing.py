@@ -77,7 +77,7 @@ def test_the_clients_key_goes_to_the_provider_and_reefs_token_nowhere(
     daemon: Daemon, provider: StubProvider
 ) -> None:
     text, record = ask(daemon)
-    assert (text, record["upstream"]["name"]) == ("from the provider", "provider")  # type: ignore[index]
+    assert (text, record["upstream"]["name"]) == ("from the provider", "provider")
     assert TOKEN not in str(provider.asked[-1].headers)
     with pytest.raises(anthropic.AuthenticationError, match="wrong key"):
         ask(daemon, key="sk-other")
@@ -92,7 +92,7 @@ def test_another_stands_in_over_a_bridge_with_its_own_key(
     text, record = ask(daemon)
     assert text == "from here"
     assert (record["model"], record["status"]) == ("claude-x", "complete")
-    assert record["metadata"]["attempts"] == ["upstream `provider` answered 529"]  # type: ignore[index]
+    assert record["metadata"]["attempts"] == ["upstream `provider` answered 529"]
     asked = local.asked[-1]
     assert (asked.payload["model"], asked.headers["authorization"]) == ("qwen", "Bearer sk-local")
     assert "sk-own" not in str(asked.headers)
@@ -100,7 +100,7 @@ def test_another_stands_in_over_a_bridge_with_its_own_key(
 
 def test_a_scenario_with_an_upstream_of_its_own(daemon: Daemon, provider: StubProvider) -> None:
     text, record = ask(daemon, "/s/local-shop")
-    assert (text, record["upstream"]["name"]) == ("from here", "local")  # type: ignore[index]
+    assert (text, record["upstream"]["name"]) == ("from here", "local")
     assert not provider.asked
 
 

@@ -124,7 +124,7 @@ def test_reused_runs_cost_nothing() -> None:
         for task in TASKS
         for side in ("current",)
     }
-    decision = run(Runner(), Log(reused))  # type: ignore[arg-type]
+    decision = run(Runner(), Log(reused))
     assert decision.metrics["cost"]["episodes"] == 8
 
 

@@ -16,7 +16,7 @@ SIDES: tuple[Side, Side] = ("candidate", "current")
 
 
 def tasks(count: int, **more: object) -> list[Task]:
-    gate = [Task(f"t{number:02}", (), "exact", split="gate", **more) for number in range(count)]  # type: ignore[arg-type]
+    gate = [Task(f"t{number:02}", (), "exact", split="gate", **more) for number in range(count)]
     return [*gate, Task("other", (), "exact", split="train")]
 
 

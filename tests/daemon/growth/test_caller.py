@@ -102,7 +102,7 @@ def test_a_model_that_is_never_loaded_costs_nothing(home: House, monkeypatch: py
         return await fail(Loading("the model is loading", retry_after_s=0))
 
     with pytest.raises(Loading):
-        asyncio.run(Caller(Exchange(answer, sends=False)).ask(mine, MESSAGES))  # type: ignore[arg-type]
+        asyncio.run(Caller(Exchange(answer, sends=False)).ask(mine, MESSAGES))
     assert cost(home)["money"] == 0
     assert mine.left == pytest.approx(0.25)
 

@@ -22,7 +22,7 @@ ANSWER = "an answer of more than twenty characters"
 
 def task(prompt: str, split: str) -> Task:
     message = {"role": "user", "content": prompt}
-    return Task(prompt[:5], (message,), "exact", {"expected": ANSWER}, split=split)  # type: ignore[arg-type]
+    return Task(prompt[:5], (message,), "exact", {"expected": ANSWER}, split=split)
 
 
 TASKS = [task("train me", "train"), task("dev me", "dev"), task(GATE, "gate")]
@@ -32,7 +32,7 @@ TASKS = [task("train me", "train"), task("dev me", "dev"), task(GATE, "gate")]
 def context(home: House) -> Context:
     tree = HarnessTree()
     powers = Powers(
-        caller=Caller(None),  # type: ignore[arg-type]
+        caller=Caller(None),
         purse=Purse(home.store, home.lease("a"), 1, Price(1, 1), 1.0, left=0.25, free=0.5),
         runtime=None,
         model="m",

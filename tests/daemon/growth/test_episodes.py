@@ -78,7 +78,7 @@ def test_a_side_that_serves_something_else_is_measured_anew(home: House) -> None
 @pytest.mark.parametrize("change", [{"answerer": "engine:other"}, {"temperature": 1.0}])
 def test_another_model_is_another_run(home: House, change: dict[str, object]) -> None:
     run_both(rows(home))
-    assert found(rows(home, **change)) == {}  # type: ignore[arg-type]
+    assert found(rows(home, **change)) == {}
 
 
 def test_only_copies_are_taken_from_other_steps(home: House) -> None:

@@ -62,7 +62,7 @@ def trees(draw: st.DrawFn) -> HarnessTree:
     entries = []
     for name in names:
         kind = draw(st.sampled_from(kinds))
-        entries.append(Entry(name, kind, draw(configs(kind, name)), draw(st.booleans())))  # type: ignore[arg-type]
+        entries.append(Entry(name, kind, draw(configs(kind, name)), draw(st.booleans())))
     return HarnessTree(tuple(entries), tuple(draw(st.lists(NAMES, max_size=2))))
 
 

@@ -50,7 +50,7 @@ def test_apply() -> None:
         (Mutation("create", "x", "rules"), "invalid-config"),
         (Mutation("create", "x", "rules", {"txet": "x"}), "invalid-config"),
         (Mutation("create", "x", "rules", {"text": 3}), "invalid-config"),
-        (Mutation("create", "x", "poem", {"text": "x"}), "invalid-config"),  # type: ignore[arg-type]
+        (Mutation("create", "x", "poem", {"text": "x"}), "invalid-config"),
         (rule("a\x00b"), "invalid-config"),
         (rule(" \n "), "empty"),
         (rule("x" * 200_000), "too-large"),

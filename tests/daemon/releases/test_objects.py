@@ -224,7 +224,7 @@ def test_all_of_a_release_is_on_the_disk_before_it_is_served(
     """Git counts its own flushes: one for each object, and one for the ref."""
     version = git(tmp_path, "version").split()[2]
     if tuple(map(int, version.split(".")[:2])) < (2, 36):
-        pytest.skip(f"git {version} does not count them")
+        pytest.skip(f"git {version} does not tell of its flushes; 2.36 is the first that does")
     traces = tmp_path / "traces"
     traces.mkdir()
     monkeypatch.setitem(plumbing._ENVIRONMENT, "GIT_TRACE2_EVENT", str(traces))

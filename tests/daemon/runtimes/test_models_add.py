@@ -135,7 +135,7 @@ def test_a_file_that_cannot_be_added(
     file = tmp_path / "mine.gguf"
     file.write_bytes(content)
     with pytest.raises(Invalid, match=told) as caught:
-        add(str(file), **options)  # type: ignore[arg-type]  # options are strings
+        add(str(file), **options)
     assert caught.value.hint
     assert kept() == []
 

@@ -332,13 +332,15 @@ def test_who_is_called_off_leaves_nothing(run: Run, head: bytes) -> None:
     run(body())
 
 
-def test_an_answer_that_is_closed_early_breaks_off(run: Run) -> None:
-    async def talk(peer: Peer, server: Server) -> None:
-        await says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")(peer, server)
-        await peer.left()
+async def says_half(peer: Peer, server: Server) -> None:
+    """Half an answer, and nothing more until the client has gone."""
+    await says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")(peer, server)
+    await peer.left()
 
+
+def test_an_answer_that_is_closed_early_breaks_off(run: Run) -> None:
     async def body() -> None:
-        async with serving(talk) as server, client(server.url) as http:
+        async with serving(says_half) as server, client(server.url) as http:
             answer = await http.ask("POST", "/x")
             assert await anext(answer) == b"half"
             answer.close()
@@ -351,12 +353,8 @@ def test_an_answer_that_is_closed_early_breaks_off(run: Run) -> None:
 
 
 def test_closing_ends_all_that_is_under_way(run: Run) -> None:
-    async def talk(peer: Peer, server: Server) -> None:
-        await says(b"HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nhalf")(peer, server)
-        await peer.left()
-
     async def body() -> None:
-        async with serving(talk) as server, client(server.url) as http:
+        async with serving(says_half) as server, client(server.url) as http:
             answer = await http.ask("POST", "/x")
             reading = asyncio.create_task(answer.whole())
             await until(lambda: answer._waiter is not None)

@@ -103,7 +103,7 @@ def test_a_slow_reader_loses_nothing_when_a_server_hangs_up(run: Run, trust: Non
         for _ in range(7):
             await peer.say(b"x" * 100_000)
             await asyncio.sleep(0)
-        await until(lambda: peer.writer.transport.get_write_buffer_size() == 0)  # type: ignore[attr-defined]
+        await until(lambda: peer.writer.transport.get_write_buffer_size() == 0)
         if not polite:
             with socket.socket(fileno=os.dup(peer.writer.get_extra_info("socket").fileno())) as below:
                 below.shutdown(socket.SHUT_WR)
