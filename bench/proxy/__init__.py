@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.processes import rss_mb
-from bench.proxy.contenders import Contender, direct, litellm, nginx, reef, require_tools, upstreams
+from bench.proxy.contenders import Contender, direct, floor, litellm, nginx, reef, require_tools, upstreams
 from bench.proxy.rounds import Taken, run_rounds
 from bench.proxy.targets import DISK, FORGETFUL, ONE, RAM, checks, guard_checks
 from bench.report import Options, Report, columns, judged
@@ -27,6 +27,7 @@ def run(options: Options) -> Report:
         ram = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=_RAM if _RAM.is_dir() else None)))
         ports = stack.enter_context(upstreams(ram / "upstreams"))
         who = [direct(ports), stack.enter_context(nginx(ram / "nginx", ports))]
+        who.append(stack.enter_context(floor(ram / "floor", ports)))
         who.append(stack.enter_context(reef(ram / "reef", ports, RAM)))
         if options.guard:
             taken = run_rounds(who, ram, count=2, sizes=("1 KB",), seconds=2.0, streamed=False)
@@ -53,6 +54,8 @@ def _table(taken: Taken, who: list[Contender]) -> str:
     for kind, size, many, _ in dict.fromkeys((*key[:3], "") for key in taken.rounds):
         rows.append([f"{kind}, {size}, {many} at once (ms)", *[""] * 8])
         for each in who:
+            if (kind, size, many, each.name) not in taken.rounds:
+                continue
             have = taken.rounds[(kind, size, many, each.name)][0]
             names = ("p50_ms", "p99_ms", "added_p50_ms", "added_p99_ms", "late_p50_ms", "added_late_p50_ms")
             cells = [

@@ -1,4 +1,5 @@
-"""Who takes part: the upstream itself, nginx in between, Reef (and two variants of it), LiteLLM's proxy."""
+"""Who takes part: the upstream itself, nginx in between, the floor, Reef (and two variants of it), LiteLLM's
+proxy."""
 
 import os
 import shutil
@@ -68,11 +69,12 @@ model_list:
 
 @dataclass(frozen=True)
 class Contender:
-    """`buffered` and `streamed` are the addresses of chat completions. `pid` of what stands in between."""
+    """`buffered` and `streamed` are the addresses of chat completions; who has no second takes no part in
+    streams. `pid` of what stands in between."""
 
     name: str
     buffered: str
-    streamed: str
+    streamed: str | None
     pid: int | None = None
     headers: dict[str, str] = field(default_factory=dict)
     start_s: float | None = None
@@ -116,6 +118,17 @@ def nginx(folder: Path, ports: tuple[int, int]) -> Iterator[Contender]:
     with _nginx(folder / "pass", http, port) as process:
         addresses = (f"http://127.0.0.1:{port}/{kind}/v1/chat/completions" for kind in "bs")
         yield Contender("nginx", *addresses, process.pid)
+
+
+@contextmanager
+def floor(folder: Path, ports: tuple[int, int]) -> Iterator[Contender]:
+    """The least that a recording proxy costs in Python (see `bench.proxy.floor`)."""
+    folder.mkdir(parents=True)
+    port = free_port()
+    words = (str(port), str(ports[0]), str(folder / "floor.db"))
+    command = [sys.executable, "-m", "bench.proxy.floor", *words]
+    with _process(command, port, clean_environment(folder), folder / "log") as process:
+        yield Contender("floor", f"http://127.0.0.1:{port}/v1/chat/completions", None, process.pid)
 
 
 @contextmanager

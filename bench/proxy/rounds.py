@@ -1,6 +1,7 @@
 """Interleaved rounds over those who take part, and the medians of what they took."""
 
 import statistics
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -64,15 +65,22 @@ def run_rounds(
             taken.sync_ms.setdefault(name, []).append(sync_ms(place))
         for size in sizes:
             for many in connections:
-                print(f"\rround {number + 1} of {count}: {size}, {many} at once   ", end="", flush=True)
+                _progress(f"round {number + 1} of {count}: {size}, {many} at once")
                 for each in who:
                     _buffered(taken, each, folder, size, many, seconds)
                 for each in who if many == 1 else ():
                     _one_by_one(taken, each, size)
                 for each in who if streamed else ():
-                    _streamed(taken, each, size, many)
-    print("\r" + " " * 50 + "\r", end="")
+                    if each.streamed:
+                        _streamed(taken, each, each.streamed, size, many)
+    _progress("")
     return taken
+
+
+def _progress(words: str) -> None:
+    """Where a person looks on."""
+    if sys.stdout.isatty():
+        print(f"\r{words:50}\r", end="", flush=True)
 
 
 def _buffered(
@@ -99,11 +107,11 @@ def _one_by_one(taken: Taken, who: Contender, size: str) -> None:
     taken.add(("latency", size, 1, who.name), {"p50_ms": got.ttft_p50, "p99_ms": got.ttft_p99})
 
 
-def _streamed(taken: Taken, who: Contender, size: str, connections: int) -> None:
+def _streamed(taken: Taken, who: Contender, url: str, size: str, connections: int) -> None:
     parts = body(SIZES[size], "s", stream=True)
     each = 4 if connections == 1 else 2
     before = cpu_s(who.pid) if who.pid else 0.0
-    got = stream(who.streamed, who.headers, parts, streams=connections, each=each, start=starting_number())
+    got = stream(url, who.headers, parts, streams=connections, each=each, start=starting_number())
     spent = cpu_s(who.pid) - before if who.pid else 0.0
     taken.requests[who.name] = taken.requests.get(who.name, 0) + got.requests
     values = {
