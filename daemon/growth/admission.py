@@ -8,7 +8,7 @@ from sqlalchemy import Connection, RowMapping, select
 from daemon.evaluation.scores import EpisodeKey
 from daemon.growth import budget
 from daemon.growth.chronicle import Chronicle
-from daemon.growth.estimate import CallSize, Estimate, dollars, gate_calls, proposer_calls
+from daemon.growth.estimate import CallSize, Estimate, gate_calls, proposer_calls
 from daemon.growth.ground import Ground
 from daemon.growth.lease import prove
 from daemon.growth.purse import Purse
@@ -16,6 +16,7 @@ from daemon.harness.render import chat_prefix
 from daemon.store.codec import load
 from daemon.store.schema import episodes
 from daemon.wire.prefix import Prefix
+from reef.money import dollars
 from reef.tasks import Side
 
 EXPECTED = "expected: "

@@ -16,6 +16,7 @@ from daemon.evaluation.gate import COST_ALLOWANCE_TOKENS
 from daemon.evaluation.scores import EpisodeKey, Plan
 from daemon.wire.prefix import Prefix
 from reef.feedback import BatchUnit, Message
+from reef.money import dollars
 from reef.runtime import Billed, Price
 from reef.tasks import Side
 
@@ -135,8 +136,3 @@ def _prefix(prefix: Prefix | None) -> tuple[int, int]:
         return 0, 0
     texts = [prefix.system, *(text for turn in prefix.turns for text in turn)]
     return sum(len(text.encode("utf-8", "replace")) for text in texts), len(texts)
-
-
-def dollars(usd: float) -> str:
-    """`$0.25`; small sums keep two digits that say something."""
-    return f"${usd:.2f}" if usd >= 0.1 or usd <= 0 else f"${usd:.2g}"

@@ -15,11 +15,12 @@ from sqlalchemy import Connection
 from daemon.evaluation.comparison import Stopped, being_cancelled
 from daemon.growth import budget
 from daemon.growth.budget import Hold
-from daemon.growth.estimate import CallSize, dollars
+from daemon.growth.estimate import CallSize
 from daemon.growth.lease import Lease, prove
 from daemon.store.store import Store
 from reef.errors import ReefError
 from reef.feedback import Usage
+from reef.money import dollars
 from reef.recipe import Budget
 from reef.runtime import Billed, Price
 

@@ -31,7 +31,7 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
         case errors.ProxyFailed():
             return UpstreamFailed(
                 f"{where}: the proxy on the way failed: {error}",
-                hint="check HTTPS_PROXY and NO_PROXY",
+                hint=f"check {address.partition(':')[0].upper()}_PROXY and NO_PROXY",
                 sent=False,
             )
         case errors.Unreachable():

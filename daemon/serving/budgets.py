@@ -16,6 +16,7 @@ from daemon.records.used import COUNTED, Used
 from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.ids import now, rfc3339
+from reef.money import dollars
 
 Crossed = Callable[[str, dict[str, Any]], None]
 TOLERANCE = 1e-9
@@ -150,7 +151,7 @@ class Budgets:
         ]
 
     def _over(self, scenario: str, limit: Limit, used: Used) -> OverBudget:
-        said = f"${used.usd:.2f} of ${limit.amount:.2f}" if limit.unit == "usd" else ""
+        said = f"{dollars(used.usd)} of {dollars(limit.amount)}" if limit.unit == "usd" else ""
         said = said or f"{used.tokens:,} of {limit.amount:,.0f} tokens"
         clock = self._clock()
         return OverBudget(

@@ -151,7 +151,9 @@ class Exchange:
             try:
                 body = decode(body, encoding, limit=ANSWER_LIMIT)
             except Invalid as error:
-                raise UpstreamFailed(f"the upstream's answer cannot be read: {error.message}") from error
+                raise UpstreamFailed(
+                    f"the upstream's answer cannot be read: {error.message}", hint="look at its own log"
+                ) from error
             turn.arrived = [body]
         status, crossing = response.status, turn.crossing
         headers = response.headers

@@ -28,4 +28,6 @@ async def read_whole(response: ProviderResponse, name: str) -> bytes:
     try:
         return decode(body, response.header("content-encoding"), limit=ANSWER_LIMIT)
     except Invalid as error:
-        raise UpstreamFailed(f"the answer of `{name}` cannot be read: {error.message}") from error
+        raise UpstreamFailed(
+            f"the answer of `{name}` cannot be read: {error.message}", hint="look at its own log"
+        ) from error

@@ -120,7 +120,7 @@ class ChatCodec:
         return shared.error_body(error, status)
 
     def error_event(self, message: str, *, first: bytes = b"", sequence: int = 0) -> bytes:
-        error = {"message": message, "type": "server_error", "param": None, "code": "upstream"}
+        error = {"message": message, "type": "server_error", "param": None, "code": None}
         return sse.encode(dumps({"error": error}))
 
     def ask(

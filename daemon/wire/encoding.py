@@ -52,9 +52,14 @@ def decode(body: bytes, encoding: str | None, *, limit: int) -> bytes:
     try:
         plain = _unpack(body, encoding.strip().lower(), limit + 1)
     except BROKEN as error:
-        raise Invalid(f"the body is not {encoding}: {error}") from error
+        raise Invalid(
+            f"the body is not {encoding}: {error}",
+            hint="check the content-encoding header",
+        ) from error
     if len(plain) > limit:
-        raise TooLarge(f"the body has more than {limit} bytes when unpacked")
+        raise TooLarge(
+            f"the body has more than {limit} bytes when unpacked", hint="raise max_body_mb of [reef]"
+        )
     return plain
 
 

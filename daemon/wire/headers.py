@@ -1,6 +1,6 @@
 """Which headers pass the daemon. Names are lower-case."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from reef.runtime import Header
 
@@ -24,18 +24,27 @@ _REQUEST_BUT_KEYS = _REQUEST - CREDENTIALS
 _RESPONSE = HOP_BY_HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
 
 
-def for_upstream(headers: Iterable[Header], *, credentials: bool = False) -> list[Header]:
+def _without_named(dropped: frozenset[str], headers: Sequence[Header]) -> frozenset[str]:
+    """With those that a `connection` header names, which are for the next server only."""
+    named = {
+        name.strip().lower() for key, value in headers if key == "connection" for name in value.split(",")
+    }
+    return dropped | named if named else dropped
+
+
+def for_upstream(headers: Sequence[Header], *, credentials: bool = False) -> list[Header]:
     """A request's headers without what belongs to the connection, to its client's account or to Reef.
 
     `credentials` keeps those that the client shows a provider.
     """
-    dropped = _REQUEST_BUT_KEYS if credentials else _REQUEST
+    dropped = _without_named(_REQUEST_BUT_KEYS if credentials else _REQUEST, headers)
     return [pair for pair in headers if pair[0] not in dropped and not pair[0].startswith("x-reef-")]
 
 
-def for_client(headers: Iterable[Header]) -> list[Header]:
+def for_client(headers: Sequence[Header]) -> list[Header]:
     """An answer's headers without what belongs to the connection, or pretends to be Reef's."""
-    return [pair for pair in headers if pair[0] not in _RESPONSE and not pair[0].startswith("x-reef-")]
+    dropped = _without_named(_RESPONSE, headers)
+    return [pair for pair in headers if pair[0] not in dropped and not pair[0].startswith("x-reef-")]
 
 
 def advice(headers: Iterable[Header]) -> list[Header]:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from reef.money import dollars
 from reef_cli.render.text import count, fields, short, size, table, when
 
 
@@ -66,7 +67,7 @@ def _now(row: dict[str, Any]) -> str:
 def budget_words(row: dict[str, Any]) -> str:
     """`$4.10 of $5.00 today`, with a word where it is spent."""
     if row["unit"] == "usd":
-        said = f"${row['used']:.2f} of ${row['limit']:.2f} today"
+        said = f"{dollars(row['used'])} of {dollars(row['limit'])} today"
     else:
         said = f"{row['used']:,} of {row['limit']:,} tokens today"
     said += " (spent)" if row["spent"] else ""

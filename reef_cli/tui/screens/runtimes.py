@@ -9,6 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Static
 
+from reef.money import dollars
 from reef_cli.render.text import size
 from reef_cli.tui.screens.base import ReefScreen
 from reef_cli.tui.text import age, safe
@@ -76,7 +77,7 @@ def described(status: dict[str, Any], now: datetime) -> Text:
     _field(text, "size", f"{size(storage['bytes'])}, {storage['records']} records")
     _field(text, "state", "can be written" if storage["writable"] else "! cannot be written")
     _head(text, "\nBudget of growing")
-    _field(text, "today", f"${budget['spent_usd']:.4f} of ${budget['usd_per_day']:.2f}")
+    _field(text, "today", f"{dollars(budget['spent_usd'])} of {dollars(budget['usd_per_day'])}")
     _head(text, "\nDaemon")
     _field(text, "version", status["version"])
     _field(text, "home", status["home"])

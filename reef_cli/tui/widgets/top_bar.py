@@ -6,6 +6,7 @@ from rich.text import Text
 from textual.reactive import reactive
 from textual.widgets import Static
 
+from reef.money import dollars
 from reef_cli.render.status import budget_words
 from reef_cli.tui.text import one_line
 
@@ -37,7 +38,7 @@ class TopBar(Static):
             model = f" ({one_line(runtime['model'])})" if runtime.get("model") else ""
             text.append(f"  {one_line(runtime['name'])}{model} {runtime['state']}")
         if budget := self.status.get("budget"):
-            text.append(f"  ${budget['spent_usd']:.2f} of ${budget['usd_per_day']:.2f} today")
+            text.append(f"  {dollars(budget['spent_usd'])} of {dollars(budget['usd_per_day'])} today")
         here = (self.status.get("scenarios") or {}).get(self.scenario) or {}
         if budgets := here.get("budgets"):
             fullest = max(budgets, key=lambda row: row["used"] / row["limit"])

@@ -59,16 +59,18 @@ def test_many_small_parts(encoding: str) -> None:
 
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_what_is_something_else_is_refused(encoding: str) -> None:
-    with pytest.raises(Invalid, match=f"is not {encoding}"):
+    with pytest.raises(Invalid, match=f"is not {encoding}") as refused:
         decode(BODY, encoding, limit=10_000)
+    assert "content-encoding" in refused.value.hint
     with pytest.raises(BROKEN):
         decoder(encoding)(BODY)
 
 
 @pytest.mark.parametrize("encoding", PACKERS)
 def test_a_bomb_is_not_unpacked(encoding: str) -> None:
-    with pytest.raises(TooLarge):
+    with pytest.raises(TooLarge) as refused:
         decode(PACKERS[encoding](bytes(10_000_000)), encoding, limit=10_000)
+    assert "max_body_mb" in refused.value.hint
     assert len(decode(PACKERS[encoding](bytes(10_000)), encoding, limit=10_000)) == 10_000
 
 
