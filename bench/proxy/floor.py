@@ -15,7 +15,6 @@ from typing import NamedTuple
 import uvicorn
 from starlette.types import Receive, Scope, Send
 
-
 _HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nhost: upstream\r\ncontent-length: %d\r\n\r\n"
 
 
