@@ -1,5 +1,6 @@
 """Reports on their way out: each is held for a moment, so that taking it back is simply not sending it."""
 
+import json
 import shlex
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
@@ -50,7 +51,7 @@ class Held:
         if self.score is not None:
             words += ["--score", str(self.score)]
         if isinstance(self.feedback, str):
-            words += ["--feedback", self.feedback]
+            words += ["--feedback", _as_option(self.feedback)]
         elif self.feedback is not None:
             words += ["--correction", self.feedback["correction"]]
         return shlex.join(words)
@@ -138,3 +139,10 @@ class Outbox:
             held = held.saying(**{name: value for name, value in said.items() if value is not None})
             held = replace(held, due=newer.due)
         self._held[held.reference] = held
+
+
+def _as_option(text: str) -> str:
+    """`--feedback` takes what begins like a file or like JSON for that."""
+    if text.lstrip().startswith(("@", "{", "[")):
+        return json.dumps({"text": text}, ensure_ascii=False)
+    return text

@@ -1,12 +1,14 @@
 """Reports on their way out: held, said again, taken back, sent once."""
 
 import asyncio
+import shlex
 from typing import Any, cast
 
 import pytest
 
 from reef.async_client import AsyncClient
 from reef.errors import DaemonUnreachable, Invalid, ReefError, Unauthorized
+from reef_cli.commands.report import read_feedback
 from reef_cli.tui.outbox import HOLD_S, Held, Outbox
 
 
@@ -175,3 +177,11 @@ def test_what_could_not_be_sent_is_a_command(outbox: Outbox) -> None:
     said = f"reef report run:1 -s s --id {first.report_id} --score 0.5 --feedback 'it'\"'\"'s long'"
     assert first.as_command() == said
     assert second.as_command() == f"reef report b -s s --id {second.report_id} --correction 42"
+
+
+@pytest.mark.parametrize("said", ["@home it worked", '{"half', "[1] first", " {}", "plain 'words'"])
+def test_a_command_says_the_very_words(said: str) -> None:
+    held = Held("a", "s", due=0.0, feedback=said)
+    words = shlex.split(held.as_command())
+    read = read_feedback(words[words.index("--feedback") + 1], None)
+    assert said == (read["text"] if isinstance(read, dict) else read)
