@@ -33,6 +33,11 @@ log = logging.getLogger("reef.http")
 _SCOPED = re.compile(r"(?:/s/([^/]+)(?:/r/([^/]+))?)?(?:/v1)(/.*)?")
 
 
+class _CutOff(Exception):
+    """An answer that has begun cannot go on: the server ends the connection, so that nobody takes it for
+    whole."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """A path taken apart; `path` is what follows `/v1`."""
@@ -99,6 +104,9 @@ class InferenceApp:
             await self._answered(call, answering, receive, send, drain=recorded and self._drain)
         except ReefError as error:
             await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
+        except _CutOff as cut:
+            log.exception("%s %s was cut off", scope["method"], scope["path"], exc_info=cut.__cause__)
+            raise
         except Exception as error:
             log.exception("%s %s failed", scope["method"], scope["path"])
             bug = ReefError(f"the daemon failed: {type(error).__name__}", hint="a bug; see `reef logs`")
@@ -198,11 +206,20 @@ async def _write(answer: Answer, send: Send) -> None:
         await send({"type": "http.response.body", "body": answer.body})
         return
 
+    begun = False
+
     async def begin() -> None:
+        nonlocal begun
+        begun = True
         await send(start)
 
     async def write(chunk: bytes) -> None:
         await send({"type": "http.response.body", "body": chunk, "more_body": True})
 
-    await answer.pump(begin, write)
+    try:
+        await answer.pump(begin, write)
+    except Exception as error:
+        if begun:
+            raise _CutOff from error
+        raise
     await send({"type": "http.response.body", "body": b""})

@@ -14,7 +14,7 @@ from daemon.store.quick import Quick
 from daemon.store.schema import aliases, pairs, records, reports
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
-from daemon.wire.values import load_object
+from daemon.wire.values import load_object, plain
 from reef.errors import Invalid, NotFound, ReefError
 from reef.feedback import Exchange, Usage
 from reef.runtime import Parsed
@@ -225,8 +225,8 @@ def exchange_of(connection: Connection, row: Stored) -> Exchange:
     codec = codec_for(row["dialect"])
     body = load_body(connection, row["request_pieces"])
     try:
-        messages = tuple(codec.facts(body).messages)
-    except ReefError:
+        messages = tuple(plain(codec.facts(body).messages))
+    except (ReefError, RecursionError):
         messages = ()
     parsed = _read(row, load_body(connection, row["response_pieces"]), body)
     return Exchange(

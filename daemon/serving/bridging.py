@@ -1,5 +1,7 @@
 """What an exchange does where its upstream lacks the client's dialect."""
 
+from collections.abc import Sequence
+
 from daemon.serving.turn import Turn
 from daemon.wire.bridge import estimate
 from daemon.wire.bridge.crossing import Crossing, bridged_to
@@ -8,6 +10,7 @@ from reef.errors import Unsupported
 from reef.runtime import Header, ProviderRequest, Runtime
 
 JSON: Header = ("content-type", "application/json")
+EVENTS: Header = ("content-type", "text/event-stream")
 ESTIMATE: Header = ("x-reef-estimate", "1")
 """Goes with an answer to `count_tokens` that nobody counted."""
 
@@ -45,3 +48,10 @@ def count(turn: Turn) -> bytes:
     turn.draft.http_status = 200
     turn.arrived = [body]
     return body
+
+
+def typed(headers: Sequence[Header], kind: Header, turn: Turn) -> Sequence[Header]:
+    """An answer's headers; what a bridge wrote is of the type `kind`."""
+    if turn.crossing is None:
+        return headers
+    return [kind, *(pair for pair in headers if pair[0] != "content-type")]

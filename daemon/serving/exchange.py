@@ -9,14 +9,14 @@ from typing import Literal
 from daemon.records.draft import Draft
 from daemon.runtimes.router import Router
 from daemon.serving.asking import ask
-from daemon.serving.bridging import ESTIMATE, JSON, cannot_count, count
+from daemon.serving.bridging import ESTIMATE, EVENTS, JSON, cannot_count, count, typed
 from daemon.serving.budgets import Budgets
 from daemon.serving.call import Answer, Call
 from daemon.serving.conversation import Examples, Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import ANSWER_LIMIT, is_object
+from daemon.serving.reading import ANSWER_LIMIT, is_event_stream, is_object
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
@@ -99,7 +99,8 @@ class Exchange:
             draft.http_status = response.status
             draft.upstream_request_id = response.header("request-id") or response.header("x-request-id")
             draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
-            if response.status < 300 and _is_event_stream(response):
+            wanted = facts.stream and call.kind == "turn"
+            if response.status < 300 and await is_event_stream(response, wanted=wanted):
                 return self._stream(turn, response)
             return await self._whole(turn, response)
         except (UpstreamFailed, TimedOut) as error:
@@ -137,7 +138,7 @@ class Exchange:
     def _stream(self, turn: Turn, response: ProviderResponse) -> Answer:
         encoding = response.header("content-encoding") or ""
         unpack = None if is_plain(encoding) else _upstream_decoder(encoding)
-        headers = signed_headers(response.headers, turn.draft, stored=True)
+        headers = signed_headers(typed(response.headers, EVENTS, turn), turn.draft, stored=True)
         turn.draft.stream = True
         return Answer(response.status, headers, pump=Stream(turn, response, self.keeper, unpack).pump)
 
@@ -156,11 +157,9 @@ class Exchange:
                 ) from error
             turn.arrived = [body]
         status, crossing = response.status, turn.crossing
-        headers = response.headers
+        headers = typed(response.headers, JSON, turn)
         if cannot_count(turn, status, body):
             return await self._estimated(turn)
-        if crossing is not None:
-            headers = [JSON, *(pair for pair in headers if pair[0] != "content-type")]
         if 200 <= status < 300:
             if not is_object(body):
                 raise _no_answer(turn.draft.upstream_name, body)
@@ -236,10 +235,6 @@ def _no_stream(upstream: str | None, body: bytes) -> UpstreamFailed:
         f"upstream `{upstream}` answered with JSON where a stream was asked for",
         hint="it may not stream: ask without `stream`, or name another model",
     )
-
-
-def _is_event_stream(response: ProviderResponse) -> bool:
-    return (response.header("content-type") or "").lower().startswith("text/event-stream")
 
 
 def _upstream_decoder(encoding: str) -> Callable[[bytes], bytes]:

@@ -1,5 +1,6 @@
 """What is known of one exchange while it happens."""
 
+import logging
 from dataclasses import dataclass, field
 from time import perf_counter
 
@@ -10,6 +11,9 @@ from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.codec import Codec
 from daemon.wire.facts import RequestFacts
 from reef.errors import ReefError
+from reef.runtime import Parsed
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -50,10 +54,18 @@ class Turn:
         if self.opens is not None and status == "complete":
             reader = self.crossing or self.codec
             draft.parsed = reader.parse(draft.response, stream=draft.stream)
-            response = draft.parsed.response
-            answer = self.codec.turn(response) if response is not None else None
-            if answer is not None:
-                draft.conversation = self.opens.answered(answer)
-                draft.opens = True
+            draft.conversation = self._conversation(self.opens, draft.parsed)
+            draft.opens = draft.conversation is not None
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft
+
+    def _conversation(self, said: Said, parsed: Parsed) -> str | None:
+        """The conversation that begins with what was said and this answer; none where that is no turn."""
+        if parsed.response is None:
+            return None
+        try:
+            answer = self.codec.turn(parsed.response)
+        except Exception:  # whatever an upstream sent, the record of it is stored
+            log.exception("the answer of record %s is no turn", self.draft.id)
+            return None
+        return said.answered(answer) if answer is not None else None

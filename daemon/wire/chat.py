@@ -9,6 +9,7 @@ from orjson import dumps
 from daemon.wire import shared, sse
 from daemon.wire.chat_stream import assemble
 from daemon.wire.facts import RequestFacts
+from daemon.wire.parsing import forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_text, apply
 from daemon.wire.tail import Mark
@@ -66,6 +67,7 @@ class ChatCodec:
     def set_model(self, body: bytes, model: str) -> bytes:
         return apply(body, shared.set_model(body, model))
 
+    @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         response = assemble(body) if stream else load_object(body)
         if response is None:

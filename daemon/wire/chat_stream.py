@@ -3,7 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
-from daemon.wire.growing import Pieces, grow, joined
+from daemon.wire.growing import Pieces, Texts
 from daemon.wire.values import Json, load_object, mapping, mappings
 
 _NAMES = frozenset({"role", "name", "id", "type"})
@@ -14,6 +14,7 @@ def assemble(body: bytes) -> Json | None:
     events, rest = sse.split(body)
     answer: Json = {}
     choices: dict[Any, Json] = {}
+    texts = Texts()
     for event in (*events, rest):
         chunk = load_object(sse.data(event))
         if chunk is None:
@@ -23,34 +24,35 @@ def assemble(body: bytes) -> Json | None:
                 answer[key] = value
         for part in mappings(chunk.get("choices")):
             index = part.get("index")
-            _merge_choice(choices.setdefault(index if isinstance(index, int) else 0, {"message": {}}), part)
+            choice = choices.setdefault(index if isinstance(index, int) else 0, {"message": {}})
+            _merge_choice(texts, choice, part)
     if not answer and not choices:
         return None
+    texts.join()
     if choices:
         answer["object"] = "chat.completion"
         answer["choices"] = [
-            {"index": index, "finish_reason": None, **joined(choice)}
-            for index, choice in sorted(choices.items())
+            {"index": index, "finish_reason": None, **choice} for index, choice in sorted(choices.items())
         ]
     return answer
 
 
-def _merge_choice(choice: Json, part: Json) -> None:
+def _merge_choice(texts: Texts, choice: Json, part: Json) -> None:
     for key, value in part.items():
         if key in {"index", "delta", "message"} or value is None:
             continue
         if key == "logprobs" and isinstance(value, dict):
-            _merge(choice.setdefault("logprobs", {}), value)
+            _merge(texts, _object(choice, "logprobs"), value)
         else:
             choice[key] = value
     message = choice["message"]
     delta = mapping(part.get("delta"))
     for call in mappings(delta.get("tool_calls")):
-        _merge_call(message.setdefault("tool_calls", []), call)
-    _merge(message, {key: value for key, value in delta.items() if key != "tool_calls"})
+        _merge_call(texts, message.setdefault("tool_calls", []), call)
+    _merge(texts, message, {key: value for key, value in delta.items() if key != "tool_calls"})
 
 
-def _merge_call(calls: list[Json], part: Json) -> None:
+def _merge_call(texts: Texts, calls: list[Json], part: Json) -> None:
     """Calls are told apart by index; some servers send none, and each of their calls whole with its id."""
     index = part.get("index")
     if not isinstance(index, int):
@@ -61,17 +63,24 @@ def _merge_call(calls: list[Json], part: Json) -> None:
     function = mapping(part.get("function"))
     call.update({key: value for key, value in part.items() if key not in {"index", "function"} and value})
     if function:
-        _merge(call.setdefault("function", {}), function)
+        _merge(texts, _object(call, "function"), function)
 
 
-def _merge(target: Json, part: Json) -> None:
+def _object(parent: Json, key: str) -> Json:
+    """What is there; begun anew where it is none."""
+    if not isinstance(found := parent.get(key), dict):
+        found = parent[key] = {}
+    return found
+
+
+def _merge(texts: Texts, target: Json, part: Json) -> None:
     """Strings grow, except those that name something; lists grow; all else is replaced."""
     for key, value in part.items():
         before = target.get(key)
         if value is None:
             target.setdefault(key, None)
         elif isinstance(value, str) and isinstance(before, str | Pieces) and key not in _NAMES:
-            grow(target, key, value)
+            texts.grow(target, key, value)
         elif isinstance(value, list) and isinstance(before, list) and not isinstance(before, Pieces):
             before.extend(value)
         else:

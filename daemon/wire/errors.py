@@ -41,11 +41,11 @@ def error_in(response: Mapping[str, Any] | None) -> str | None:
     """What an answer of any dialect says went wrong, where it says that and nothing else."""
     if response is None:
         return None
-    error = mapping(response.get("error"))
+    error = response.get("error")
     says = any(response.get(key) for key in ("choices", "content", "output"))
     if not error or (says and response.get("status") != "failed"):
         return None
-    return string(error.get("message")) or "no reason given"
+    return string(error) or string(mapping(error).get("message")) or "no reason given"
 
 
 def sentence(error: ReefError) -> str:

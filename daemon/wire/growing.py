@@ -8,21 +8,23 @@ class Pieces(list[str]):
     """A text that still grows, in the place where it will stand."""
 
 
-def grow(target: dict[Any, Any], key: Any, text: str) -> None:
-    """Add to the text under `key`; what is there and is none is replaced."""
-    before = target.get(key)
-    if isinstance(before, Pieces):
-        before.append(text)
-    else:
-        target[key] = Pieces([before, text] if isinstance(before, str) else [text])
+class Texts:
+    """The texts of one answer. Where they grow is remembered: nothing else has to be looked through."""
 
+    def __init__(self) -> None:
+        self._places: list[tuple[dict[Any, Any], Any]] = []
 
-def joined(value: Any) -> Any:
-    """The value with each text that grew in it as one."""
-    if isinstance(value, Pieces):
-        return "".join(value)
-    if isinstance(value, dict):
-        return {key: joined(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [joined(inner) for inner in value]
-    return value
+    def grow(self, target: dict[Any, Any], key: Any, text: str) -> None:
+        """Add to the text under `key`; what is there and is none is replaced."""
+        before = target.get(key)
+        if isinstance(before, Pieces):
+            before.append(text)
+        else:
+            target[key] = Pieces([before, text] if isinstance(before, str) else [text])
+            self._places.append((target, key))
+
+    def join(self) -> None:
+        """Nothing more comes: each text is one from now on."""
+        for target, key in self._places:
+            if isinstance(pieces := target.get(key), Pieces):
+                target[key] = "".join(pieces)

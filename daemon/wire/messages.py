@@ -10,11 +10,13 @@ from daemon.wire import shared, sse
 from daemon.wire.errors import sentence
 from daemon.wire.facts import RequestFacts
 from daemon.wire.messages_stream import assemble
+from daemon.wire.parsing import forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_member, add_text, apply
 from daemon.wire.tail import Mark
 from daemon.wire.values import (
     Json,
+    clean,
     content_text,
     dump,
     integer,
@@ -70,6 +72,7 @@ class MessagesCodec:
     def set_model(self, body: bytes, model: str) -> bytes:
         return apply(body, shared.set_model(body, model))
 
+    @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         response = assemble(body) if stream else load_object(body)
         if response is None:
@@ -174,7 +177,7 @@ def _turn(message: Json) -> list[Message]:
     role = string(message.get("role")) or "user"
     content = message.get("content")
     if isinstance(content, str):
-        return [{"role": role, "content": content}]
+        return [{"role": role, "content": clean(content)}]
     parts = mappings(content)
     neutral: list[Message] = [
         {

@@ -3,7 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
-from daemon.wire.growing import grow, joined
+from daemon.wire.growing import Texts
 from daemon.wire.values import Json, load, load_object, mapping
 
 # What a delta adds to, by its type: (key of the delta, key of the block).
@@ -20,6 +20,7 @@ def assemble(body: bytes) -> Json | None:
     answer: Json = {}
     blocks: dict[Any, Json] = {}
     inputs: dict[Any, Any] = {}
+    texts = Texts()
     for event in (*events, rest):
         item = load_object(sse.data(event))
         if item is None:
@@ -32,7 +33,7 @@ def assemble(body: bytes) -> Json | None:
             case "content_block_start":
                 blocks[index] = dict(mapping(item.get("content_block")))
             case "content_block_delta":
-                _grow(blocks.setdefault(index, {}), inputs, index, mapping(item.get("delta")))
+                _grow(texts, blocks.setdefault(index, {}), inputs, index, mapping(item.get("delta")))
             case "message_delta":
                 answer |= mapping(item.get("delta"))
                 if mapping(item.get("usage")):
@@ -43,17 +44,18 @@ def assemble(body: bytes) -> Json | None:
                 pass
     if not answer and not blocks:
         return None
-    for index, pieces in inputs.items():
-        blocks[index]["input"] = _input(joined(pieces))
+    texts.join()
+    for index, text in inputs.items():
+        blocks[index]["input"] = _input(text)
     if blocks:
-        answer["content"] = [joined(block) for _, block in sorted(blocks.items())]
+        answer["content"] = [block for _, block in sorted(blocks.items())]
     return answer
 
 
-def _grow(block: Json, inputs: dict[Any, Any], index: int, delta: Json) -> None:
+def _grow(texts: Texts, block: Json, inputs: dict[Any, Any], index: int, delta: Json) -> None:
     kind = delta.get("type")
     if kind == "input_json_delta":
-        grow(inputs, index, str(delta.get("partial_json") or ""))
+        texts.grow(inputs, index, str(delta.get("partial_json") or ""))
     elif kind == "citations_delta":
         before = block.get("citations")
         citations = before if isinstance(before, list) else []
@@ -61,7 +63,7 @@ def _grow(block: Json, inputs: dict[Any, Any], index: int, delta: Json) -> None:
         block["citations"] = citations
     elif isinstance(kind, str) and kind in _GROWS:
         source, target = _GROWS[kind]
-        grow(block, target, str(delta.get(source) or ""))
+        texts.grow(block, target, str(delta.get(source) or ""))
 
 
 def _input(text: str) -> Any:

@@ -7,12 +7,14 @@ from orjson import dumps
 
 from daemon.wire import shared, sse
 from daemon.wire.facts import RequestFacts
+from daemon.wire.parsing import forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.responses_stream import assemble
 from daemon.wire.spans import Edit, Layout, Span, add_member, add_text, apply
 from daemon.wire.tail import Mark
 from daemon.wire.values import (
     Json,
+    clean,
     content_text,
     dump,
     integer,
@@ -68,6 +70,7 @@ class ResponsesCodec:
     def set_model(self, body: bytes, model: str) -> bytes:
         return apply(body, shared.set_model(body, model))
 
+    @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         response = assemble(body) if stream else load_object(body)
         if response is None:
@@ -159,7 +162,7 @@ def _messages(payload: Json) -> list[Message]:
     neutral: list[Message] = [{"role": "system", "content": instructions}] if instructions else []
     own = payload.get("input")
     if isinstance(own, str):
-        return [*neutral, {"role": "user", "content": own}]
+        return [*neutral, {"role": "user", "content": clean(own)}]
     return neutral + _items(mappings(own))
 
 

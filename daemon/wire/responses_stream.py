@@ -3,7 +3,7 @@
 from typing import Any
 
 from daemon.wire import sse
-from daemon.wire.growing import grow, joined
+from daemon.wire.growing import Texts
 from daemon.wire.values import Json, load_object, mapping, string
 
 _LAST = {"response.completed", "response.incomplete", "response.failed"}
@@ -14,7 +14,8 @@ def assemble(body: bytes) -> Json | None:
     events, rest = sse.split(body)
     answer: Json = {}
     items: dict[Any, Json] = {}
-    texts: dict[Any, Any] = {}
+    said: dict[Any, Any] = {}
+    texts = Texts()
     for event in (*events, rest):
         item = load_object(sse.data(event))
         if item is None:
@@ -30,14 +31,15 @@ def assemble(body: bytes) -> Json | None:
         elif kind in {"response.output_item.added", "response.output_item.done"}:
             items[index] = mapping(item.get("item"))
             if kind == "response.output_item.done":
-                texts.pop(index, None)
+                said.pop(index, None)
         elif kind == "response.output_text.delta":
-            grow(texts, index, str(item.get("delta") or ""))
+            texts.grow(said, index, str(item.get("delta") or ""))
         elif kind == "error":
             answer["error"] = {key: value for key, value in item.items() if key != "type"}
-    for index, pieces in texts.items():
-        said = {"type": "output_text", "text": joined(pieces), "annotations": []}
-        items[index] = {"type": "message", "role": "assistant"} | items.get(index, {}) | {"content": [said]}
+    texts.join()
+    for index, text in said.items():
+        part = {"type": "output_text", "text": text, "annotations": []}
+        items[index] = {"type": "message", "role": "assistant"} | items.get(index, {}) | {"content": [part]}
     if items:
         answer["output"] = [item for _, item in sorted(items.items())]
     return answer or None

@@ -9,6 +9,8 @@ from reef.errors import Invalid
 from reef.feedback import text_of
 
 Json = dict[str, Any]
+_LONG = 19
+"""Digits that do not fit into 64 bits for sure."""
 
 
 def load(body: bytes) -> Any:
@@ -27,11 +29,14 @@ def load(body: bytes) -> Any:
 
 
 def dump(value: Any) -> bytes:
-    """JSON of what `load` took, however lenient it was."""
+    """JSON of what `load` took, however lenient it was. Raises Invalid when it is nested too deeply."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        return json.dumps(value).encode()
+        try:
+            return json.dumps(value).encode()
+        except RecursionError as error:
+            raise _too_deep() from error
 
 
 def load_request(body: bytes) -> Json:
@@ -63,12 +68,42 @@ def mappings(value: Any) -> list[Json]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+def clean(text: str) -> str:
+    """Half a surrogate pair, which no file and no database takes and which some clients make of an emoji,
+    becomes a question mark."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def plain(value: Any) -> Any:
+    """What any writer of JSON takes: text is `clean`, and a number that is too long for some is text.
+
+    Raises:
+        Invalid: it is nested too deeply.
+    """
+    try:
+        orjson.dumps(value)
+        return value
+    except orjson.JSONEncodeError:
+        try:
+            said = json.dumps(value, ensure_ascii=False).encode(errors="replace")
+            value = json.loads(said, parse_int=_short)
+            orjson.dumps(value)
+        except (RecursionError, orjson.JSONEncodeError) as error:
+            raise _too_deep() from error
+        return value
+
+
+def _too_deep() -> Invalid:
+    return Invalid("the JSON is nested too deeply", hint="send a flatter value")
+
+
+def _short(digits: str) -> int | str:
+    return int(digits) if len(digits) < _LONG else digits
+
+
 def string(value: Any) -> str | None:
-    """A string that says something, else None. Half a surrogate pair in it, which no database takes and which
-    some clients make of an emoji, becomes a question mark."""
-    if not isinstance(value, str) or not value:
-        return None
-    return value if value.isascii() else value.encode(errors="replace").decode()
+    """A string that says something, `clean`, else None."""
+    return clean(value) if isinstance(value, str) and value else None
 
 
 def integer(value: Any) -> int | None:
@@ -79,12 +114,10 @@ def integer(value: Any) -> int | None:
 
 
 def content_text(content: Any) -> str:
-    """`text_of` for content that may hold anything."""
-    if isinstance(content, str):
-        return content
+    """`text_of` for content that may hold anything; `clean`."""
     if isinstance(content, list):
-        return text_of([part for part in content if isinstance(part, str | dict)])
-    return text_of(content)
+        content = [part for part in content if isinstance(part, str | dict)]
+    return clean(content if isinstance(content, str) else text_of(content))
 
 
 def strings(*values: Any) -> tuple[str, ...]:

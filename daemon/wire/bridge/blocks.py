@@ -42,11 +42,11 @@ class Block:
 
     def is_object(self) -> bool:
         """Whether the arguments of a call are an object by now; each piece is looked at once."""
-        if self.looked_at == len(self.pieces):
-            return False
+        came = "".join(self.pieces[self.looked_at :])
         self.looked_at = len(self.pieces)
-        text = self.whole
-        return text.rstrip().endswith("}") and load_object(text.encode(errors="replace")) is not None
+        if not came.rstrip().endswith("}"):
+            return False
+        return load_object(self.whole.encode(errors="replace")) is not None
 
 
 class Writer(Protocol):

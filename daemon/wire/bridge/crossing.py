@@ -18,6 +18,7 @@ from daemon.wire.bridge.neutral import Answer, Request, Usage
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in
+from daemon.wire.parsing import forgiving
 from daemon.wire.values import Json, dump, load_object, mapping, string, strings
 from reef.errors import UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
@@ -140,6 +141,7 @@ class Crossing:
         said = said or body[:300].decode(errors="replace").strip() or f"the upstream answered {status}"
         return codec_for(self._client).error_body(UpstreamFailed(said), status)
 
+    @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         """Read what the upstream sent as the client got it (see `Codec.parse`). An error stays as it is."""
         codec = codec_for(self._client)

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 
-from daemon.wire.values import Json
+from daemon.wire.values import Json, clean
 
 
 class Dropped:
@@ -12,7 +12,7 @@ class Dropped:
         self._paths: dict[str, None] = {}
 
     def note(self, path: str) -> None:
-        self._paths[path] = None
+        self._paths[clean(path)] = None
 
     def rest(self, value: Json, known: Collection[str], at: str = "") -> None:
         """Note the members that say something and are not among the known ones."""

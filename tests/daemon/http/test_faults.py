@@ -9,6 +9,7 @@ import pytest
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.serving.turn import Turn
 from daemon.settings.model import UpstreamSection
+from daemon.wire.tail import StreamTail
 from reef.errors import Unavailable
 from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
 from tests.daemon.http.asking import PATHS, body_of
@@ -157,3 +158,17 @@ def test_what_failed_is_in_the_log_without_any_key(
     assert "401" in line
     assert "Incorrect API key provided: [masked by reef] , try another" in line
     assert key not in caplog.text
+
+
+def test_a_bug_after_the_record_cuts_the_answer_off(
+    client: httpx.Client, home: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(self: StreamTail, receipt: str) -> bytes:
+        raise KeyError(receipt)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(StreamTail, "signed", fail)
+        with pytest.raises(httpx.RemoteProtocolError, match="incomplete"):
+            client.post("/v1/chat/completions", json=body_of("chat", stream=True))
+    assert [draft.status for draft in home.records.drafts] == ["complete"]
+    assert client.post("/v1/chat/completions", json=body_of("chat", stream=True)).status_code == 200

@@ -1,15 +1,21 @@
 """Reading answers: a stream says what the buffered form says, and garbage says nothing."""
 
 import json
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.parsing import forgiving
 from reef.errors import Unavailable
-from reef.runtime import DIALECTS, Dialect
+from reef.ids import new_receipt
+from reef.runtime import DIALECTS, Dialect, Parsed
 from tests import stub_dialects
 from tests.stub_dialects import Reply, ToolCall, sse
 
@@ -20,9 +26,10 @@ REPLIES = [
 ]
 KEYS = (
     "type index delta message content choices usage output response item id text tool_calls function role "
-    "content_block stop_reason partial_json name"
+    "content_block stop_reason partial_json name logprobs arguments citations output_index"
 )
 WORDS = ["message_start", "content_block_start", "content_block_delta", "input_json_delta", "message"]
+RECEIPT = new_receipt()
 VALUES: st.SearchStrategy[Any] = st.recursive(
     st.none() | st.integers() | st.text(max_size=5) | st.sampled_from(WORDS),
     lambda inner: (
@@ -62,14 +69,42 @@ def test_a_stream_says_what_the_buffered_answer_says(dialect: Dialect, reply: Re
 )
 def test_garbage_is_read_without_complaint(dialect: Dialect, body: bytes, events: list[Any]) -> None:
     codec = codec_for(dialect)
-    codec.parse(body, stream=False)
-    for stream in (body, b"".join(sse(event) for event in events)):
-        response = codec.parse(stream, stream=True).response
-        if response is not None:
-            codec.turn(response)
-    for event in events:
-        codec.mark(sse(event))
-    assert codec.parse(b"<html>", stream=False).response is None
+    with no_complaint():
+        for said, stream in ((body, False), (body, True), (b"".join(sse(event) for event in events), True)):
+            for bridged in (None, *DIALECTS):
+                over = None if bridged == dialect else bridged
+                parsed = read_answer(
+                    dialect, said, stream=stream, bridged=over, request=b"{}", receipt=RECEIPT
+                )
+                if parsed.response is not None:
+                    codec.turn(parsed.response)
+        for event in events:
+            codec.mark(sse(event))
+        assert codec.parse(b"<html>", stream=False).response is None
+
+
+@contextmanager
+def no_complaint() -> Iterator[None]:
+    """Nothing is logged of an answer that made its reader stumble."""
+    complaints: list[logging.LogRecord] = []
+    handler, log = logging.Handler(), logging.getLogger("daemon.wire.parsing")
+    handler.emit = complaints.append
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
+    assert not [complaint.exc_info for complaint in complaints]
+
+
+def test_a_reader_that_stumbles_says_nothing_and_tells_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    class Reader:
+        @forgiving
+        def parse(self, body: bytes, *, stream: bool) -> Parsed:
+            raise RecursionError(f"{len(body)} {stream}")
+
+    assert Reader().parse(b"abc", stream=True) == Parsed(None)
+    assert "an answer of 3 bytes cannot be read" in caplog.text
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
@@ -80,12 +115,12 @@ def test_odd_requests_are_read_without_complaint(dialect: Dialect, payload: dict
         assert isinstance(message["role"], str)
 
 
-def test_lone_surrogates_pass() -> None:
+def test_lone_surrogates_become_question_marks() -> None:
     for dialect in DIALECTS:
         facts = codec_for(dialect).facts(
             b'{"messages":[{"role":"user","content":"\\ud83d"}],"input":"\\ud83d"}'
         )
-        assert facts.messages[0]["content"] == "\ud83d"
+        assert facts.messages[0]["content"] == "?"
 
 
 def test_requests_in_neutral_form() -> None:
