@@ -42,5 +42,10 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
             return UpstreamFailed(f"{where} broke off in the middle", hint="try again; look at its own log")
         case errors.NotHttp():
             return UpstreamFailed(f"{where} failed: it does not speak HTTP: {error}", hint="check base_url")
+        case errors.BadAnswer():
+            return UpstreamFailed(
+                f"{where} gave an answer that cannot be read: {error}",
+                hint="that server has to mend it, or a proxy before it",
+            )
         case _:
             return UpstreamFailed(f"{where} failed: {error}", hint="look at its own log")

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import Callable, Iterable
 
 from daemon.runtimes.http.connection import Connection
-from daemon.runtimes.http.errors import BrokeOff, Closed
+from daemon.runtimes.http.errors import BrokeOff, Closed, HttpError, Unreachable
 from daemon.runtimes.http.head import head_of
 from daemon.runtimes.http.opening import open_to, trusted
 from daemon.runtimes.http.response import Response
@@ -73,7 +73,7 @@ class Client:
             response = await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
         except BrokeOff:
             ended = kept is not None and not kept.heard and self._loop.time() - asked_at <= AT_ONCE_S
-            if method not in _IDEMPOTENT and not ended:
+            if self._closed or (method not in _IDEMPOTENT and not ended):
                 raise
         else:
             in_vain = response.status == 408 and _says_close(response)
@@ -115,8 +115,12 @@ class Client:
         self._open.add(connection)
         try:
             await open_to(route, connection, self._tls, self._connect_timeout_s)
-        except BaseException:
+            if not connection.alive:
+                raise Unreachable("it hung up, or spoke first")
+        except BaseException as error:
             self.gone(connection)
+            if self._closed and isinstance(error, HttpError):
+                raise Closed("the client is closed") from error
             raise
         return connection
 

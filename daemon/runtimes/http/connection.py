@@ -1,7 +1,9 @@
 """One connection: a request goes out, its answer comes in, then the next."""
 
 import asyncio
+import os
 import select
+import ssl
 from collections.abc import Callable
 from typing import Protocol, cast
 
@@ -62,7 +64,7 @@ class Connection(asyncio.Protocol):
         """Send a request and return when the head of its answer is there. `bodiless`: none has a body (HEAD).
 
         Raises:
-            BrokeOff, ReadTimedOut, NotHttp: the connection is closed then.
+            BrokeOff, ReadTimedOut, NotHttp, BadAnswer: the connection is closed then.
         """
         transport = self.transport
         if transport is None or self.closed or self._answer is not None:
@@ -103,7 +105,7 @@ class Connection(asyncio.Protocol):
         self._uploading = True
         pieces = memoryview(body)
         for start in range(0, len(body), _PIECE):
-            while self._full and not answer.status and answer.error is None:
+            while (self._full or transport.is_closing()) and not answer.status and answer.error is None:
                 await answer.wait()
             if answer.over or answer.error is not None:
                 return
@@ -142,17 +144,53 @@ class Connection(asyncio.Protocol):
         if self.closed:
             transport.abort()
 
+    def eof_received(self) -> None:
+        """The server says no more, whatever of the request still has to go out. That is not waited for: a
+        server that does not take it resets the connection, and the loop would tell of that alone."""
+        answer = self._answer
+        if answer is None:
+            self.abort()
+            return
+        answer.ended(cleanly=self._is_servers_end())
+        self._finish(answer)
+
+    def _is_servers_end(self) -> bool:
+        """Anybody on the way can end a connection, so under TLS a server says itself that it does. Without
+        that, an answer of unknown length may be half of one."""
+        layer = None if self.transport is None else self.transport.get_extra_info("ssl_object")
+        if layer is None:
+            return True
+        try:
+            return not layer.read(1)
+        except ssl.SSLError:
+            return False
+
     def connection_lost(self, exc: Exception | None) -> None:
+        """It broke, or was closed here; what a server ends is over before (see `eof_received`)."""
         self.closed = True
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         answer, self._answer = self._answer, None
-        if answer is not None:
-            answer.ended(cleanly=exc is None)
-            answer.detach()
+        transport, below = self.transport, self._socket
         self.transport = self._socket = None
+        if answer is not None:
+            if exc is not None and below is not None and transport is below:
+                self._read_rest(answer, below)
+            answer.ended(cleanly=False)
+            answer.detach()
         self._owner.gone(self)
+
+    def _read_rest(self, answer: Response, broken: asyncio.Transport) -> None:
+        """Where a write notices that a connection broke, the system may still hold what came before: a
+        server that refuses an upload and hangs up. Under TLS it is out of reach."""
+        number = broken.get_extra_info("socket").fileno()
+        try:
+            while not answer.over and answer.error is None and (data := os.read(number, _PIECE)):
+                self.heard = True
+                answer.feed(data)
+        except OSError:
+            pass
 
     def data_received(self, data: bytes) -> None:
         answer = self._answer

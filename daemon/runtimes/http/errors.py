@@ -41,6 +41,10 @@ class NotHttp(HttpError):
     """What came is no head of an answer."""
 
 
+class BadAnswer(HttpError):
+    """It is HTTP, but its head breaks the rules so that nobody can tell what is meant."""
+
+
 def cause(error: Exception) -> str:
     """An error of the system in a few words."""
     return getattr(error, "strerror", None) or str(error) or type(error).__name__

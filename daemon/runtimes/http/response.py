@@ -8,13 +8,14 @@ from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from daemon.runtimes.http.errors import BrokeOff, HttpError, NotHttp
+from daemon.runtimes.http.errors import BadAnswer, BrokeOff, HttpError, NotHttp
 from reef.runtime import Header
 
 HIGH_WATER = 2**18
 """Bytes that wait to be read; with more of them the server has to wait."""
 _MOST_OVERHEAD = 2**18
 """Bytes that may come in a row and be no part of a body: heads, trailers."""
+_TOKEN = re.compile(rb"[!#$%&'*+\-.^_`|~0-9a-z]+")
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
@@ -30,7 +31,7 @@ class Line(Protocol):
 
 class Response(AsyncIterator[bytes]):
     """`status` is 0 until the head is there; header names are lower-case, repeated ones are kept. A header
-    with a control character in it, which nobody may pass on, is left out.
+    whose name is no token, or with a control character in it, is left out: nobody may pass it on.
 
     Iterating gives the body, each time all that has arrived by then, without a wait where some has. It raises
     `BrokeOff` or `ReadTimedOut` after what arrived before that. One task at a time may wait.
@@ -148,9 +149,9 @@ class Response(AsyncIterator[bytes]):
             self._parser.feed_data(data)
         except (HttpParserError, HttpParserUpgrade) as error:
             self.reusable = False
-            self.fail(BrokeOff("malformed") if self.status else NotHttp(str(error)))
+            self.fail(self._senseless(str(error)))
         if self._overhead > _MOST_OVERHEAD:
-            self.fail(BrokeOff("malformed") if self.status else NotHttp("the head of its answer has no end"))
+            self.fail(self._senseless("its head has no end"))
 
     # The parser calls these.
 
@@ -161,9 +162,11 @@ class Response(AsyncIterator[bytes]):
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.status:
             return  # it is a trailer
+        known = _known(name)
         text = value.decode("latin-1").rstrip(" \t")
-        if text.isprintable() or not _CONTROL.search(text):  # the first is the faster, and says yes to most
-            self.headers.append((_lower(name), text))
+        # `isprintable` is the faster, and says yes to most
+        if known and (text.isprintable() or not _CONTROL.search(text)):
+            self.headers.append((known, text))
 
     def on_headers_complete(self) -> None:
         if self.over or self.error is not None:
@@ -171,7 +174,7 @@ class Response(AsyncIterator[bytes]):
         assert self._parser is not None
         status = self._parser.get_status_code()
         if not 100 <= status <= 599 or status == 101:
-            self.fail(NotHttp(f"its answer has status {status}"))
+            self.fail(BadAnswer(f"its status is {status}"))
             return
         if status < 200:  # the real one follows
             self.headers = []
@@ -200,6 +203,12 @@ class Response(AsyncIterator[bytes]):
             self.reusable = self._parser.should_keep_alive()
             self.wake()
 
+    def _senseless(self, why: str) -> HttpError:
+        if self.status:
+            return BrokeOff("malformed")
+        spoke = self._parser is not None and self._parser.get_status_code()
+        return BadAnswer(why) if spoke else NotHttp(why)
+
     def _is_framed(self) -> bool:
         """Whether its head says where its body ends."""
         headers = dict(self.headers)  # of repeated ones the last counts
@@ -210,5 +219,7 @@ class Response(AsyncIterator[bytes]):
 
 
 @lru_cache(1024)
-def _lower(name: bytes) -> str:
-    return name.lower().decode("latin-1")
+def _known(name: bytes) -> str:
+    """Without the blanks that some write before the colon; empty where it is no name of a header."""
+    found = name.lower().rstrip(b" \t")
+    return found.decode("ascii") if _TOKEN.fullmatch(found) else ""

@@ -1,7 +1,7 @@
 import pytest
 
 from daemon.runtimes.failures import explain
-from daemon.runtimes.http.errors import ProxyFailed
+from daemon.runtimes.http.errors import BadAnswer, NotHttp, ProxyFailed
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -9,3 +9,12 @@ def test_a_proxy_that_fails_is_told_with_the_variable_that_names_it(scheme: str)
     error = explain(ProxyFailed("it said 407"), "main", f"{scheme}://api.test/v1")
     assert "it said 407" in error.message
     assert error.hint == f"check {scheme.upper()}_PROXY and NO_PROXY"
+
+
+def test_only_what_speaks_no_http_is_said_to_have_a_wrong_address() -> None:
+    stranger = explain(NotHttp("Expected HTTP/"), "main", "http://api.test/v1")
+    assert "does not speak HTTP" in stranger.message
+    assert stranger.hint == "check base_url"
+    careless = explain(BadAnswer("Duplicate Content-Length"), "main", "http://api.test/v1")
+    assert "cannot be read: Duplicate Content-Length" in careless.message
+    assert "base_url" not in careless.hint

@@ -1,5 +1,6 @@
 """The parsing of answers, without a network: however their bytes are cut, it is the same answer."""
 
+import re
 from collections.abc import Coroutine
 from itertools import pairwise
 from typing import Any
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.runtimes.http.errors import BrokeOff, NotHttp
+from daemon.runtimes.http.errors import BadAnswer, BrokeOff, NotHttp
 from daemon.runtimes.http.response import HIGH_WATER, Response
 
 
@@ -132,30 +133,52 @@ def test_no_bytes_break_it(pieces: list[bytes]) -> None:
     ("data", "why"),
     [
         (b"SSH-2.0-OpenSSH\r\n\r\n", "Expected HTTP/"),
-        (b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n", "status 101"),
-        (b"HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n", "status 99"),
-        (b"HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n", "status 600"),
         (b"HTTP/2 200 OK\r\n\r\n", "Expected dot"),
-        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "Content-Length"),
+        (b"HTTP/1.1 OK\r\n\r\n", "status code"),
+        (b"\r\n" * 200_000, "no end"),
+    ],
+    ids=["ssh", "version", "no status", "nothing"],
+)
+def test_what_is_no_head_says_why(data: bytes, why: str) -> None:
+    assert_refused(data, NotHttp, why)
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"HTTP/1.1 101 Switching\r\nconnection: upgrade\r\nupgrade: h2c\r\n\r\n", "status is 101"),
+        (b"HTTP/1.1 099 Odd\r\ncontent-length: 0\r\n\r\n", "status is 99"),
+        (b"HTTP/1.1 600 Odd\r\ncontent-length: 0\r\n\r\n", "status is 600"),
+        (b"HTTP/1.1 2x0 Odd\r\ncontent-length: 0\r\n\r\n", "status code"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 1\r\ncontent-length: 2\r\n\r\n", "Duplicate Content-Length"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\n", "Duplicate Content-Length"),
+        (b"HTTP/1.1 200 OK\r\nContent-Length : 2\r\ncontent-length: 2\r\n\r\n", "Duplicate Content-Length"),
+        (b"HTTP/1.1 200 OK\r\ncontent-length: 2, 2\r\n\r\n", "Content-Length"),
         (b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 2\r\n\r\n", "Content-Length"),
         (b"HTTP/1.1 200 OK\r\nx: " + b"y" * 300_000, "no end"),
         (b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000, "no end"),
     ],
     ids=[
-        "ssh",
         "upgrade",
         "status",
         "large status",
-        "version",
+        "odd status",
         "two lengths",
+        "one length twice",
+        "with a blank",
+        "list of lengths",
         "two framings",
         "long header",
         "many interims",
     ],
 )
-def test_what_is_no_head_says_why(data: bytes, why: str) -> None:
+def test_a_head_that_breaks_the_rules_says_how(data: bytes, why: str) -> None:
+    assert_refused(data, BadAnswer, why)
+
+
+def assert_refused(data: bytes, kind: type[Exception], why: str) -> None:
     answer = fed(*(data[start : start + 65536] for start in range(0, len(data), 65536)))
-    assert isinstance(answer.error, NotHttp)
+    assert type(answer.error) is kind
     assert why in str(answer.error)
 
 
@@ -214,6 +237,51 @@ def test_what_has_a_control_character_is_left_out() -> None:
     lines = [b"a: a\x01b", b"b: \0", b"c: \x7f", b"d: a\tb\xa0", b"content-length: 0"]
     answer = fed(b"\r\n".join([b"HTTP/1.1 200 OK", *lines, b"", b""]))
     assert (answer.headers, answer.over) == ([("d", "a\tb\xa0"), ("content-length", "0")], True)
+
+
+TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9a-z]+")
+VISIBLE = re.compile(r"([\x21-\x7e\x80-\xff]([\t\x20-\x7e\x80-\xff]*[\x21-\x7e\x80-\xff])?)?")
+ODD_NAMES = st.sampled_from([b"Content-Length", b"Transfer-Encoding", b"Connection", b"X-Odd", b""])
+ODD_BLANKS = st.sampled_from([b"", b" ", b"  ", b"\t", b"\r\n ", b" x", b"\xe9", b"(", b"\0", b"\x0b"])
+ODD_VALUES = st.sampled_from([b"5", b"chunked", b"close", b"a\xe9\x85\xa0", b"", b"a\r\n\tb ", b"\x01"])
+
+
+@given(
+    st.lists(st.tuples(ODD_NAMES, ODD_BLANKS, ODD_BLANKS, ODD_VALUES | st.binary(max_size=6)), max_size=4),
+    st.sampled_from([b"OK", b"", b"\xff\xfe na\xefve", b"a\tb\0"]),
+    st.lists(st.integers(0, 200), max_size=3),
+)
+def test_all_that_is_told_of_a_head_may_be_passed_on(
+    headers: list[tuple[bytes, bytes, bytes, bytes]], reason: bytes, places: list[int]
+) -> None:
+    lines = [name + after + b":" + before + value for name, after, before, value in headers]
+    answer = fed(*cut(b"\r\n".join([b"HTTP/1.1 200 " + reason, *lines, b"", b"hello"]), places))
+    for name, value in answer.headers:
+        assert TOKEN.fullmatch(name)
+        assert VISIBLE.fullmatch(value)
+
+
+@pytest.mark.parametrize("blank", [" ", "   "])
+def test_blanks_before_the_colon_mean_nothing(blank: str) -> None:
+    def said(name: str, value: str, body: str) -> Response:
+        return fed(f"HTTP/1.1 200 OK\r\n{name}{blank}: {value}\r\n\r\n{body}".encode())
+
+    answer = said("Content-Length", "5", "hello")
+    assert (answer.headers, answer.over, answer.reusable) == ([("content-length", "5")], True, True)
+    answer = said("Transfer-Encoding", "chunked", "1\r\na\r\n0\r\n\r\n")
+    assert (answer.headers, answer.over, answer.reusable) == ([("transfer-encoding", "chunked")], True, True)
+    answer = said("content-length: 0\r\nConnection", "close", "")
+    assert (answer.headers[1], answer.over, answer.reusable) == (("connection", "close"), True, False)
+    for answer in (said("Content-Length", "5", "hell"), said("Transfer-Encoding", "chunked", "1\r\na\r\n")):
+        answer.ended(cleanly=True)
+        assert isinstance(answer.error, BrokeOff)
+
+
+def test_a_name_that_is_none_is_left_out() -> None:
+    """The parser knows its beginning, but means another."""
+    lines = [b"Content-Length x: 3", b"Connection x: close", b"content-length: 5", b"", b"hello"]
+    answer = fed(b"\r\n".join([b"HTTP/1.1 200 OK", *lines]))
+    assert (answer.headers, answer.over, answer.reusable) == ([("content-length", "5")], True, True)
 
 
 @pytest.mark.parametrize(
