@@ -16,17 +16,15 @@ from daemon.serving.conversation import Examples, Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import ANSWER_LIMIT, is_event_stream, is_object
+from daemon.serving.reading import ANSWER_LIMIT, is_event_stream, is_object, no_answer, no_stream, read
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
-from daemon.wire.errors import error_in
 from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
-from daemon.wire.values import load_object
 from reef.errors import Invalid, OverBudget, ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
@@ -110,7 +108,7 @@ class Exchange:
             return await self._failed(turn, error, response)
         except asyncio.CancelledError:
             if not call.settled:
-                await self.keeper.keep_anyway(turn.end("aborted"))
+                await self.keeper.keep_anyway(turn.called_off())
             raise
         finally:
             if response is not None and not draft.stream:
@@ -162,10 +160,13 @@ class Exchange:
             return await self._estimated(turn)
         if 200 <= status < 300:
             if not is_object(body):
-                raise _no_answer(turn.draft.upstream_name, body)
+                raise no_answer(turn.draft.upstream_name, body)
             if turn.facts.stream and turn.call.kind == "turn":
-                raise _no_stream(turn.draft.upstream_name, body)
-            body = crossing.answer(body) if crossing else body
+                raise no_stream(turn.draft.upstream_name, body)
+            if crossing:
+                body = crossing.answer(body)
+            elif turn.call.kind == "turn":
+                read(turn, body)
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
             refused = upstream_refused(turn.draft.upstream_name or "", status, body)
@@ -215,25 +216,6 @@ def _draft(call: Call, served: Served, runtime: Runtime, arrived: datetime) -> D
         release_id=served.release_id or None,
         content_id=served.content_id or None,
         upstream_name=runtime.name,
-    )
-
-
-def _no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
-    said = body[:100].decode(errors="replace").strip()
-    return UpstreamFailed(
-        f"upstream `{upstream}` answered with what is no JSON object"
-        + (f": {said}" if said else ": nothing"),
-        hint="check that base_url is a provider's API",
-    )
-
-
-def _no_stream(upstream: str | None, body: bytes) -> UpstreamFailed:
-    """A client that waits for events takes JSON for a stream without any."""
-    if told := error_in(load_object(body)):
-        return UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
-    return UpstreamFailed(
-        f"upstream `{upstream}` answered with JSON where a stream was asked for",
-        hint="it may not stream: ask without `stream`, or name another model",
     )
 
 

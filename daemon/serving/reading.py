@@ -2,12 +2,18 @@
 
 from collections.abc import AsyncIterator
 
+from daemon.serving.turn import Turn
 from daemon.wire.encoding import decode
+from daemon.wire.errors import error_in
+from daemon.wire.values import load_object
 from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import ProviderResponse
 
-ANSWER_LIMIT = 2**30
-"""Bytes of one answer when unpacked."""
+ANSWER_LIMIT = 2**28
+"""Bytes of one answer when unpacked: it is kept in memory until its record is stored."""
+_CHECK = "check that base_url is a provider's API"
+_SHOWN = 100
+"""Bytes of a wrong answer in an error."""
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 """With one of these a stream of events begins."""
 
@@ -54,3 +60,44 @@ async def read_whole(response: ProviderResponse, name: str) -> bytes:
         raise UpstreamFailed(
             f"the answer of `{name}` cannot be read: {error.message}", hint="look at its own log"
         ) from error
+
+
+def read(turn: Turn, body: bytes) -> None:
+    """Read a buffered answer once, for its record too.
+
+    Raises:
+        UpstreamFailed: it is none.
+    """
+    upstream, codec = turn.draft.upstream_name, turn.codec
+    parsed = turn.draft.parsed = codec.parse(body, stream=False)
+    response = parsed.response if parsed.response is not None else load_object(body)
+    if response is None:
+        raise no_answer(upstream, body)
+    if parsed.response is None or codec.answers(response):
+        return
+    if told := error_in(response):
+        raise UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
+    raise UpstreamFailed(
+        f"upstream `{upstream}` answered with no answer of the dialect `{turn.call.dialect}`: {_shown(body)}",
+        hint=_CHECK,
+    )
+
+
+def no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with what is no JSON object: {_shown(body)}", hint=_CHECK
+    )
+
+
+def no_stream(upstream: str | None, body: bytes) -> UpstreamFailed:
+    """A client that waits for events takes JSON for a stream without any."""
+    if told := error_in(load_object(body)):
+        return UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with JSON where a stream was asked for",
+        hint="it may not stream: ask without `stream`, or name another model",
+    )
+
+
+def _shown(body: bytes) -> str:
+    return body[:_SHOWN].decode(errors="replace").strip() or "nothing"

@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 _TRAILING_S = 2.0
 """How long to wait for what an upstream sends after its terminal event."""
+_AGAIN = "try again; look at the upstream's own log"
 
 
 class Stream:
@@ -48,7 +49,7 @@ class Stream:
                 await self._trailing(body, write)
         except asyncio.CancelledError:
             if not self._turn.call.settled:
-                await self._keeper.keep_anyway(self._turn.end("aborted"))
+                await self._keeper.keep_anyway(self._turn.called_off())
                 if self._turn.call.stopping:
                     await write(self._tail.error_event("503 overloaded: the server is stopping; try again"))
             raise
@@ -74,7 +75,7 @@ class Stream:
                 if out := tail.feed(plain):
                     await write(out)
                 if tail.finished:
-                    return None
+                    return None if tail.answered or tail.reasoned else _nothing()
         except (UpstreamFailed, TimedOut) as error:
             return error
         except BROKEN as error:
@@ -84,14 +85,16 @@ class Stream:
         whole = tail.finished or tail.reasoned or tail.errored
         if out := last + rest if whole else last:  # our error event may not follow half an event
             await write(out)
-        return None if whole else UpstreamFailed("the stream ended before the answer did")
+        if not whole:
+            return UpstreamFailed("the stream ended before the answer did", hint=_AGAIN)
+        return None if tail.answered or tail.reasoned or tail.errored else _nothing()
 
     async def _last(self, broke: ReefError | None, write: Write) -> bool:
         """Store the record, then let the end of the stream out. True: that was the upstream's own."""
         tail = self._tail
         error = broke
         if tail.errored:
-            error = error or UpstreamFailed("the upstream ended the stream with an error")
+            error = error or UpstreamFailed(f"the upstream ended the stream with an error: {tail.told}")
         draft = self._turn.end("failed" if error else "complete", error)
         try:
             stored = await self._keeper.keep(draft)
@@ -116,3 +119,8 @@ class Stream:
                     await write(self._unpack(chunk) if self._unpack else chunk)
         except (TimeoutError, UpstreamFailed, TimedOut, *BROKEN):
             return
+
+
+def _nothing() -> UpstreamFailed:
+    """A stream that ends well, and in which nothing is said."""
+    return UpstreamFailed("the stream ended without an answer", hint=_AGAIN)

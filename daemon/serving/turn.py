@@ -10,7 +10,7 @@ from daemon.serving.conversation import Said
 from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.codec import Codec
 from daemon.wire.facts import RequestFacts
-from reef.errors import ReefError
+from reef.errors import ReefError, Unavailable
 from reef.runtime import Parsed
 
 log = logging.getLogger(__name__)
@@ -53,11 +53,17 @@ class Turn:
             draft.error_type, draft.error_message = error.type, error.message
         if self.opens is not None and status == "complete":
             reader = self.crossing or self.codec
-            draft.parsed = reader.parse(draft.response, stream=draft.stream)
+            draft.parsed = draft.parsed or reader.parse(draft.response, stream=draft.stream)
             draft.conversation = self._conversation(self.opens, draft.parsed)
             draft.opens = draft.conversation is not None
         draft.total_ms = (perf_counter() - self.began) * 1000
         return draft
+
+    def called_off(self) -> Draft:
+        """The client left, or the daemon stops."""
+        if not self.call.stopping:
+            return self.end("aborted")
+        return self.end("failed", Unavailable("the daemon was stopped in the middle of it", hint="ask again"))
 
     def _conversation(self, said: Said, parsed: Parsed) -> str | None:
         """The conversation that begins with what was said and this answer; none where that is no turn."""

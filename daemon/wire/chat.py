@@ -92,6 +92,9 @@ class ChatCodec:
             aliases=strings(response.get("id"), *(c.get("id") for c in mappings(message.get("tool_calls")))),
         )
 
+    def answers(self, response: Mapping[str, Any]) -> bool:
+        return bool(mappings(response.get("choices")))
+
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         for choice in mappings(response.get("choices")):
             return _message(mapping(choice.get("message")) | {"role": "assistant"})

@@ -37,6 +37,10 @@ class Codec(Protocol):
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
         """Read an answer (or an error) off its bytes. What cannot be read has response None."""
 
+    def answers(self, response: Mapping[str, Any]) -> bool:
+        """Whether a buffered answer, or an event of a stream, says something: not all does that comes with
+        200."""
+
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         """The answer as the assistant message that the next request of its conversation will carry."""
 

@@ -48,6 +48,12 @@ def error_in(response: Mapping[str, Any] | None) -> str | None:
     return string(error) or string(mapping(error).get("message")) or "no reason given"
 
 
+def error_in_event(event: Mapping[str, Any]) -> str:
+    """What an event of any dialect says went wrong."""
+    told = error_in(mapping(event.get("response")) or event)
+    return string(event.get("message")) or told or "no reason given"
+
+
 def sentence(error: ReefError) -> str:
     """What and how to mend it, in one line: SDKs show nothing but the message."""
     return f"{error.message} (hint: {error.hint})" if error.hint else error.message

@@ -92,6 +92,12 @@ class MessagesCodec:
             aliases=strings(response.get("id"), *calls),
         )
 
+    def answers(self, response: Mapping[str, Any]) -> bool:
+        kind = string(response.get("type")) or ""
+        return isinstance(response.get("content"), list) or kind.startswith(
+            ("message_start", "content_block")
+        )
+
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         content = response.get("content")
         return _turn({"role": "assistant", "content": content})[-1] if isinstance(content, list) else None

@@ -95,6 +95,9 @@ class ResponsesCodec:
             aliases=strings(response.get("id"), *(item.get("call_id") for item in output)),
         )
 
+    def answers(self, response: Mapping[str, Any]) -> bool:
+        return isinstance(response.get("output"), list) or bool(mapping(response.get("response")))
+
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         items = _items(mappings(response.get("output")))
         return items[0] if items else None

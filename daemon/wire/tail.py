@@ -1,9 +1,12 @@
 """The end of a stream: which event says that all is well, and how the receipt gets into it."""
 
+from collections.abc import Mapping
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol
 
-from daemon.wire.sse import EventSplitter
+from daemon.wire.errors import error_in_event
+from daemon.wire.sse import EventSplitter, data
+from daemon.wire.values import load_object
 
 
 class Mark(Enum):
@@ -21,6 +24,8 @@ class Marker(Protocol):
 
     def mark(self, event: bytes) -> Mark: ...
 
+    def answers(self, response: Mapping[str, Any]) -> bool: ...
+
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes: ...
 
     def error_event(self, message: str, *, first: bytes = b"", sequence: int = 0) -> bytes: ...
@@ -33,7 +38,18 @@ class StreamTail:
     or `plain()`.
     """
 
-    __slots__ = ("_codec", "_first", "_held", "_seen", "_splitter", "errored", "finished", "reasoned")
+    __slots__ = (
+        "_codec",
+        "_first",
+        "_held",
+        "_seen",
+        "_splitter",
+        "answered",
+        "errored",
+        "finished",
+        "reasoned",
+        "told",
+    )
 
     def __init__(self, codec: Marker) -> None:
         self._codec = codec
@@ -41,12 +57,16 @@ class StreamTail:
         self._first = b""
         self._held: list[bytes] = []
         self._seen = 0
+        self.answered = False
+        """An event of an answer was seen."""
         self.finished = False
         """The terminal event was seen."""
         self.reasoned = False
         """A finish reason was seen."""
         self.errored = False
         """An error event was seen."""
+        self.told = ""
+        """What it said."""
 
     def feed(self, chunk: bytes) -> bytes:
         """Take bytes in; return those that may go out now. An event goes out once it is whole."""
@@ -87,12 +107,15 @@ class StreamTail:
         if not self._first and b"data:" in event:
             self._first = event
         self._seen += 1
+        if not self.answered:
+            self.answered = self._codec.answers(load_object(data(event)) or {})
         if mark is Mark.NONE:
             return False
         if mark is Mark.FINISH:
             self.reasoned = True
         elif mark is Mark.ERROR:
             self.errored = True
+            self.told = error_in_event(load_object(data(event)) or {})
         else:
             self.finished = True
         return self.finished

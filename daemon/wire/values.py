@@ -51,9 +51,11 @@ def load_request(body: bytes) -> Json:
 
 
 def load_object(body: bytes) -> Json | None:
-    """Parse an answer; None where it is no JSON object."""
+    """Parse an answer; None where it is no JSON object. A byte in it that is no text is a question mark."""
     try:
         payload = load(body)
+    except UnicodeDecodeError:
+        return load_object(body.decode(errors="replace").encode())
     except ValueError:
         return None
     return payload if isinstance(payload, dict) else None

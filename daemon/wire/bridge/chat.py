@@ -20,6 +20,7 @@ from daemon.wire.bridge.neutral import (
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
+    check,
     free_form,
     number,
     openai_choice,
@@ -32,6 +33,7 @@ from daemon.wire.bridge.reading import (
     wrapped,
 )
 from daemon.wire.values import Json, integer, mapping, mappings, string
+from reef.errors import Invalid
 
 FIELDS = {
     "stop": "stop",
@@ -67,6 +69,10 @@ _KNOWN = frozenset(
 
 
 def to_neutral_request(payload: Json) -> Request:
+    """Raises Invalid where it is none, or is in the form that was before tools."""
+    check(payload, lists=("messages", "tools"), counts=("max_tokens", "max_completion_tokens", "top_k"))
+    if payload.get("functions"):
+        raise _too_old("functions")
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     options = mapping(payload.get("stream_options"))
@@ -118,6 +124,8 @@ def _message(message: Json, dropped: Dropped) -> Message:
         dropped.rest(message, {"role", "content", "tool_call_id"}, at)
         said = tuple(p for p in parts_of(message.get("content"), dropped) if isinstance(p, Text | Image))
         return Message("user", (ToolResult(string(message.get("tool_call_id")) or "", said),))
+    if message.get("function_call") or message.get("role") == "function":
+        raise _too_old("function_call")
     known = {"role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"}
     dropped.rest(message, known, at)
     parts = thinking_of(message) + parts_of(message.get("content"), dropped)
@@ -125,6 +133,13 @@ def _message(message: Json, dropped: Dropped) -> Message:
     for call in mappings(message.get("tool_calls")):
         parts += (call_from(call),)
     return Message(role_of(message.get("role")), parts)
+
+
+def _too_old(key: str) -> Invalid:
+    return Invalid(
+        f"`{key}` does not go over a bridge: the calls would be taken for something else",
+        hint="send `tools` and `tool_calls`, which took its place",
+    )
 
 
 def thinking_of(message: Json) -> tuple[Part, ...]:

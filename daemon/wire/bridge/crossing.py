@@ -20,7 +20,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in
 from daemon.wire.parsing import forgiving
 from daemon.wire.values import Json, dump, load_object, mapping, string, strings
-from reef.errors import UpstreamFailed
+from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
 
 _TO_REQUEST: dict[Dialect, Callable[[Json], Request]] = {
@@ -44,8 +44,6 @@ _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
     "responses": responses_answer.from_neutral_answer,
 }
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
-_SAYS: dict[Dialect, str] = {"chat": "choices", "messages": "content", "responses": "output"}
-"""The key that an answer has and an error has not."""
 
 _LOGIN = "sk-ant-oat"
 """Begins the token of a subscription, which stays a bearer's."""
@@ -123,7 +121,7 @@ class Crossing:
             UpstreamFailed: it cannot be read as the upstream's dialect.
         """
         response = load_object(body)
-        if response is None or _SAYS[self.upstream] not in response:
+        if response is None or not codec_for(self.upstream).answers(response):
             told = error_in(response)
             raise UpstreamFailed(
                 f"the upstream answered with an error: {told}"
@@ -150,7 +148,7 @@ class Crossing:
             said = translator.feed(body) + translator.end()
             return self._completed(codec.parse(said, stream=True), translator.usage, body, stream=True)
         response = load_object(body)
-        if response is None or _SAYS[self.upstream] not in response:
+        if response is None or not codec_for(self.upstream).answers(response):
             return Parsed(response)
         usage = _TO_ANSWER[self.upstream](response).usage
         return self._completed(codec.parse(self.answer(body), stream=False), usage, body, stream=False)
@@ -180,5 +178,8 @@ def read_answer(
     another one, `request` what the client sent."""
     if bridged is None:
         return codec_for(dialect).parse(body, stream=stream)
-    crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
+    try:
+        crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
+    except Invalid:  # it would not go over any more
+        return Parsed(None)
     return crossing.parse(body, stream=stream)

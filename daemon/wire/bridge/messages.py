@@ -20,7 +20,7 @@ from daemon.wire.bridge.neutral import (
     joined,
     split_system,
 )
-from daemon.wire.bridge.reading import arguments_of, number, role_of, texts, tool, words
+from daemon.wire.bridge.reading import arguments_of, check, number, role_of, texts, tool, words
 from daemon.wire.values import Json, integer, load_object, mapping, mappings, string
 
 FIELDS = {
@@ -55,6 +55,8 @@ _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
 def to_neutral_request(payload: Json) -> Request:
+    """Raises Invalid where it is none."""
+    check(payload, lists=("messages", "tools"), counts=("max_tokens", "top_k"))
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     output = mapping(payload.get("output_config"))

@@ -1,10 +1,27 @@
 """Reading values of a request that may be anything, for the dialects' modules."""
 
+from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.neutral import FREE_FORM, Format, Image, Part, Role, Text, Tool, ToolChoice, Usage
-from daemon.wire.values import Json, dump, integer, load_object, mapping, string
+from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
+from reef.errors import Invalid
+
+_SHOWN = 40
+"""Characters of a wrong value in an error."""
+
+
+def check(payload: Json, *, lists: Sequence[str], counts: Sequence[str]) -> None:
+    """Raises Invalid where one of these says something that it cannot say: a provider would refuse that, and
+    a bridge that left it out would have something else answered."""
+    for key in lists:
+        value = payload.get(key)
+        if value is not None and len(mappings(value)) != (len(value) if isinstance(value, list) else -1):
+            raise Invalid(f"`{key}` is no list of objects", hint="see the provider's documents")
+    for key in counts:
+        if payload.get(key) is not None and integer(payload[key]) is None:
+            raise Invalid(f"`{key}` is no whole number", hint="see the provider's documents")
 
 
 def number(value: Any) -> float | None:
@@ -37,9 +54,16 @@ def usage_of(value: Any, sent: str, made: str) -> Usage:
 
 
 def role_of(value: Any) -> Role:
+    """Raises Invalid for a role that nobody has."""
     if value == "developer":
         return "system"
-    return cast(Role, value) if value in ("system", "user", "assistant") else "user"
+    if value is None:
+        return "user"
+    if value not in ("system", "user", "assistant"):
+        raise Invalid(
+            f"there is no role {str(value)[:_SHOWN]!r}", hint="user, assistant, system or developer"
+        )
+    return cast(Role, value)
 
 
 def arguments_of(value: Any) -> str:

@@ -21,6 +21,7 @@ from daemon.wire.bridge.neutral import (
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
+    check,
     free_form,
     number,
     openai_choice,
@@ -62,13 +63,18 @@ _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reason
 
 
 def to_neutral_request(payload: Json) -> Request:
-    """Raises Invalid when it leans on what only OpenAI's own server remembers."""
-    for key in ("previous_response_id", "conversation"):
+    """Raises Invalid where it is none, or leans on what only OpenAI's own server remembers."""
+    for key in ("previous_response_id", "conversation", "prompt"):
         if payload.get(key) is not None:
             raise Invalid(
-                f"`{key}` leads to a conversation that the upstream does not keep",
+                f"`{key}` leads to what the upstream does not keep",
                 hint="send the whole conversation in `input`",
             )
+    check(
+        payload,
+        lists=("tools",) if isinstance(payload.get("input"), str) else ("input", "tools"),
+        counts=("max_output_tokens",),
+    )
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     reasoning, wanted = mapping(payload.get("reasoning")), mapping(payload.get("text"))

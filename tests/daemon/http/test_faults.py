@@ -36,7 +36,8 @@ def test_what_follows_the_terminal_event_goes_through(
     client: httpx.Client, home: House, stub: StubProvider
 ) -> None:
     stub.event_delay_s = 0.05
-    stub.answer = lambda asked: Raw((b"data: [DONE]\n\n", b": bye\n\n"), "text/event-stream")
+    said = sse({"choices": [{"delta": {"content": "x"}}]})
+    stub.answer = lambda asked: Raw((said, b"data: [DONE]\n\n", b": bye\n\n"), "text/event-stream")
     answer = client.post("/v1/chat/completions", json=body_of("chat", stream=True))
     assert answer.content.endswith(b"data: [DONE]\n\n: bye\n\n")
 
@@ -97,7 +98,7 @@ def test_a_header_that_no_server_may_send_is_left_out(dialect: Dialect, stream: 
 def test_a_status_that_no_server_may_send_is_an_error() -> None:
     with talker(b"HTTP/1.1 999 No\r\ncontent-length: 2\r\n\r\n{}") as url, house(url) as odd:
         answer = httpx.post(odd.url + PATHS["chat"], json=body_of("chat"))
-        assert (answer.status_code, "status 999" in answer.text) == (502, True)
+        assert (answer.status_code, "its status is 999" in answer.text) == (502, True)
         assert odd.records.wait()[0].status == "failed"
 
 

