@@ -84,7 +84,9 @@ class RecordBook:
         _INSERT_RECORDS.many(connection, [entry.row for entry in entries])
         for entry in entries:
             if entry.messages is not None:
-                entry.draft.superseded = supersede(connection, entry.draft, entry.messages)
+                entry.draft.superseded = supersede(
+                    connection, entry.draft, entry.messages, entry.row["sequence"]
+                )
         if names := list(_alias_rows(entries)):
             _INSERT_ALIASES.many(connection, names)
         return [entry.usage for entry in entries]

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, RowMapping, select, update
 from daemon.events import EventBus
 from daemon.records.book import RecordBook
 from daemon.records.query import exchange_of
+from daemon.records.retries import counting
 from daemon.store.codec import load
 from daemon.store.schema import pairs, records, reports
 from daemon.store.store import Store
@@ -101,6 +102,9 @@ class Judge:
             return Verdict("never", "lost", "the exchange was never stored; the daemon stopped while it ran")
         if refusal := _refusal(row):
             return refusal
+        if mark := row["superseded_by"]:
+            counts = self._store.read_now(lambda connection: counting(connection, receipt, mark))
+            return Verdict("never", "superseded", f"the client sent it again; {counts} counts instead")
         exchange = self._store.read_now(lambda connection: exchange_of(connection, row))
         try:
             verdict = recipe.judge(report, exchange)
@@ -118,10 +122,6 @@ def _refusal(row: RowMapping) -> Verdict | None:
     if row["status"] != "complete":
         return Verdict(
             "never", "not_complete", f"the exchange is {row['status']}, so its answer is not whole"
-        )
-    if row["superseded_by"]:
-        return Verdict(
-            "never", "superseded", f"the client sent it again; {row['superseded_by']} counts instead"
         )
     return None
 

@@ -9,6 +9,7 @@ from typing import Any
 from sqlalchemy import Connection, LargeBinary, RowMapping, Select, bindparam, exists, select, tuple_
 
 from daemon.records.bodies import load_body
+from daemon.records.retries import counting
 from daemon.store.codec import load
 from daemon.store.quick import Quick
 from daemon.store.schema import aliases, pairs, records, reports
@@ -158,6 +159,7 @@ def to_wire(
         "model",
     ):
         wire[key] = row[key]
+    wire["superseded_by"] = counting(connection, row["id"], row["superseded_by"])
     wire["upstream"] = {
         "name": row["upstream_name"],
         "model": row["upstream_model"],

@@ -40,6 +40,7 @@ class Standing:
         self._arguments = arguments
         self._lock = threading.Lock()
         self._child: Git.AutoInterrupt | None = None
+        self._timer: threading.Timer | None = None
         self._packs: frozenset[Path] | None = None
         self._begun_at = self._asked_at = 0.0
 
@@ -113,6 +114,8 @@ class Standing:
         child, self._child = self._child, None
         if child is None:
             return ""
+        if self._timer is not None:
+            self._timer.cancel()
         with suppress(BrokenPipeError):
             child.stdin.close()
         assert child.proc is not None
@@ -127,9 +130,9 @@ class Standing:
         return str(said, "utf-8", "replace")
 
     def _rest_in(self, seconds: float, child: "Git.AutoInterrupt") -> None:
-        timer = threading.Timer(seconds, self._rest, [child])
-        timer.daemon = True
-        timer.start()
+        self._timer = threading.Timer(seconds, self._rest, [child])
+        self._timer.daemon = True
+        self._timer.start()
 
     def _rest(self, child: "Git.AutoInterrupt") -> None:
         """End `child` where nobody has asked it for long enough; else look again later."""

@@ -61,7 +61,7 @@ records = Table(
     Column("created_at", Text, nullable=False),
     Column("kind", Text, doc="turn, title, compaction, count_tokens, episode"),
     Column("status", Text, doc="complete, aborted, failed"),
-    Column("superseded_by", Text),
+    Column("superseded_by", Text, doc="leads to the turn that counts instead, by way of others it may be"),
     Column("run", Text),
     Column("session", Text),
     Column("conversation", Text, doc="names the conversation a release is pinned to"),
@@ -95,7 +95,14 @@ records = Table(
     Index("records_by_run", "run", "scenario", "sequence", **where_there("run")),
     Index("records_by_session", "session", "scenario", "sequence", **where_there("session")),
     Index("records_by_conversation", "scenario", "conversation", "sequence", **where_there("conversation")),
-    Index("records_by_messages", "scenario", "message_hash", **where_there("message_hash")),
+    Index(
+        "records_by_messages",
+        "scenario",
+        "message_hash",
+        "superseded_by",
+        "created_at",
+        **where_there("message_hash"),
+    ),
 )
 
 pieces = Table(

@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from daemon.store.engine import driver_of, is_sqlite
+from daemon.store.engine import BUSY_TIMEOUT_MS, driver_of, is_sqlite
 from daemon.store.transaction import begin
 from reef.errors import ReefError, Unavailable
 
@@ -32,7 +32,8 @@ Together = Callable[[Connection, Sequence[Item]], Sequence[T]]
 
 GROUP_LIMIT = 256
 IDLE_S = 1.0
-"""After this long without writes the write-ahead log is folded back and truncated."""
+"""After this long without writes the write-ahead log is folded back and truncated, and as often after it
+while somebody reads what is in it."""
 PASSIVE_EVERY_S = 2.0
 
 
@@ -78,7 +79,7 @@ class Writer:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="reef-writer", daemon=True)
         self._connection: Connection | None = None
-        self._closing = False
+        self._ended = False
         self._written = False
         self.last_error: str | None = None
         self._thread.start()
@@ -105,11 +106,18 @@ class Writer:
         return future
 
     def _put(self, job: _Job) -> None:
-        if self._closing:
-            closed = Unavailable("the store is closed", hint="the daemon is stopping")
-            job.waiting.set_exception(closed)
-        else:
-            self._jobs.put(job)
+        self._jobs.put(job)
+        if self._ended:  # asked after it is put: whoever comes second, the thread or this, finds it
+            self._refuse_rest()
+
+    def _refuse_rest(self) -> None:
+        """Tell those whom no commit will take up any more."""
+        closed = Unavailable("the store is closed", hint="the daemon is stopping")
+        with suppress(queue.Empty):
+            while True:
+                job = self._jobs.get_nowait()
+                if job is not None and job.is_wanted():
+                    _tell([_Done(job.waiting, problem=closed)])
 
     @property
     def waiting(self) -> int:
@@ -117,19 +125,24 @@ class Writer:
         return self._jobs.qsize()
 
     def close(self) -> None:
-        """Finish what waits, then stop."""
-        self._closing = True
+        """Finish what waits, then stop. What comes later is refused with `Unavailable`."""
         self._jobs.put(None)
         self._thread.join(timeout=30)
 
     def _run(self) -> None:
+        try:
+            self._work()
+        finally:
+            self._ended = True
+            self._refuse_rest()
+
+    def _work(self) -> None:
         last_passive = time.monotonic()
         while True:
             try:
                 job = self._jobs.get(timeout=IDLE_S if self._written else None)
             except queue.Empty:
-                self._checkpoint("TRUNCATE")
-                self._written = False
+                self._written = not self._checkpoint("TRUNCATE")
                 continue
             group, stop = self._gather(job)
             if group:
@@ -206,14 +219,23 @@ class Writer:
             with suppress(SQLAlchemyError, sqlite3.Error):
                 connection.close()
 
-    def _checkpoint(self, mode: str) -> None:
+    def _checkpoint(self, mode: str) -> bool:
+        """Fold the log back into the database; returns whether that is over. It is not where somebody still
+        reads what is in the log, or writes: nobody is waited for, since every write would wait too."""
         if not is_sqlite(self._engine):
-            return
+            return True
         try:
-            driver_of(self._connected()).execute(f"PRAGMA wal_checkpoint({mode})")
+            driver = driver_of(self._connected())
+            try:
+                driver.execute("PRAGMA busy_timeout=0")
+                busy, *_ = driver.execute(f"PRAGMA wal_checkpoint({mode})").fetchone()
+            finally:
+                driver.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
         except (SQLAlchemyError, sqlite3.Error) as error:
             self._disconnect()
             self.last_error = cannot_write(error).message
+            return True
+        return not busy
 
 
 def _attempt(connection: Connection, jobs: list[_Job]) -> list[_Done]:

@@ -10,7 +10,10 @@ from sqlalchemy import Connection, event
 from daemon.records.book import _RELEASE_OF
 from daemon.records.query import Filter, find, listing, story
 from daemon.records.references import by_any_name, resolve, scenario_of
+from daemon.records.retries import _COUNTING, _FIRST_BEFORE, _begun_by, _complete_since
 from daemon.records.used import used_since
+from daemon.store.engine import driver_of
+from daemon.store.quick import Quick
 from tests.daemon.records.desk import Desk
 
 _STRAIGHT = {
@@ -74,3 +77,30 @@ def test_a_page_of_records_is_not_sorted_out_of_all_of_them(desk: Desk, scenario
             wanted = Filter(scenario=scenario, descending=descending, after=after)
             for plan in plans(desk, lambda connection, wanted=wanted: listing(connection, wanted)):
                 assert re.match(r"(SCAN|SEARCH) (records|pieces) USING ", plan), plan
+
+
+_SHARED = ("run", "session", "conversation")
+_BY_MESSAGES = "INDEX records_by_messages (scenario=? AND message_hash=? AND superseded_by=?"
+
+
+@pytest.mark.parametrize(
+    ("statement", "way"),
+    [
+        (_begun_by(_SHARED), f"{_BY_MESSAGES} AND created_at<?)"),
+        (_begun_by(("session",)), f"{_BY_MESSAGES} AND created_at<?)"),
+        (_complete_since(_SHARED), f"{_BY_MESSAGES} AND created_at>?)"),
+        (_complete_since(("run",)), f"{_BY_MESSAGES} AND created_at>?)"),
+        (_FIRST_BEFORE, f"{_BY_MESSAGES})"),
+        (_COUNTING, "INDEX sqlite_autoindex_records_1 (id=?)"),
+    ],
+)
+def test_a_retry_is_found_without_what_it_repeats_no_more(desk: Desk, statement: Quick, way: str) -> None:
+    def explain(connection: Connection) -> list[str]:
+        text, names = statement._compiled
+        return [
+            row[-1] for row in driver_of(connection).execute(f"EXPLAIN QUERY PLAN {text}", ["x"] * len(names))
+        ]
+
+    looks = [plan for plan in desk.store.read_now(explain) if " records " in plan]
+    assert looks
+    assert all(plan.endswith(way) for plan in looks), looks

@@ -5,18 +5,18 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import select
 
 from daemon.records.batches import consume
+from daemon.records.query import find, to_wire
 from daemon.records.retries import MessageNames
-from daemon.store.schema import records
 from reef.ids import now
 from tests.daemon.records.desk import RECIPE, Desk
 
 
 def superseded_by(desk: Desk, receipt: str) -> str | None:
-    query = select(records.c.superseded_by).where(records.c.id == receipt)
-    return desk.store.read_now(lambda connection: connection.execute(query).scalar_one())
+    """The turn that a client is told to count instead."""
+    wire = desk.store.read_now(lambda connection: to_wire(connection, find(connection, receipt)))
+    return wire["superseded_by"]
 
 
 @pytest.mark.parametrize("shared", [{"run": "r"}, {"session": "s"}, {"conversation": "h:1"}])

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -103,3 +104,14 @@ def test_neither_questions_nor_complaints_fill_a_pipe(releases: GitReleases, fin
     wrong = [f"{blob}^{{tree}}", f"{content}^{{commit}}", "f" * 40, content] * 1000
     answers = finder.ask_each(wrong)
     assert answers == [f"{wrong[0]} missing", f"{wrong[1]} missing", f"{wrong[2]} missing", content] * 1000
+
+
+def test_no_thread_stays_when_the_child_went(releases: GitReleases, finder: Standing) -> None:
+    """Where objects may be elsewhere each question has a child of its own."""
+    (releases.path / "objects" / "info" / "alternates").write_text(f"{releases.path}-elsewhere\n")
+    before = set(threading.enumerate())
+    for _ in range(5):
+        assert finder.ask("HEAD\n") == ["HEAD missing"]
+    wait_for(lambda: len(set(threading.enumerate()) - before) == 1 or None, "one timer", seconds=10)
+    finder.end()
+    wait_for(lambda: not set(threading.enumerate()) - before or None, "no timer", seconds=10)

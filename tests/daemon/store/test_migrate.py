@@ -30,8 +30,7 @@ def test_the_migrations_make_the_schema(tmp_path: Path) -> None:
 def test_a_second_start_changes_nothing(tmp_path: Path) -> None:
     def schema() -> list[tuple[object, ...]]:
         store = Store.at(tmp_path / "reef.db")
-        query = text("SELECT type, name, sql FROM sqlite_master ORDER BY name")
-        found = store.read_now(lambda connection: [tuple(row) for row in connection.execute(query)])
+        found = schema_of(store)
         store.close()
         return found
 
@@ -52,6 +51,11 @@ def test_a_newer_database_is_refused(tmp_path: Path) -> None:
     with pytest.raises(Unavailable, match="newer than") as caught:
         Store.at(tmp_path / "reef.db")
     assert "REEF_HOME" in caught.value.hint
+
+
+def schema_of(store: Store) -> list[tuple[object, ...]]:
+    query = text("SELECT type, name, sql FROM sqlite_master ORDER BY name")
+    return store.read_now(lambda connection: [tuple(row) for row in connection.execute(query)])
 
 
 def at_revision(url: str, revision: str, *statements: str) -> None:
@@ -104,3 +108,27 @@ def test_what_was_spent_before_it_was_kept_by_step_still_counts(tmp_path: Path) 
         "input_tokens": 10,
         "output_tokens": 20,
     }
+
+
+_TIME_BEFORE = (
+    "DROP INDEX records_by_time",
+    "CREATE INDEX records_by_time ON records (scenario, created_at)",
+)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        (),
+        _TIME_BEFORE,
+        (*_TIME_BEFORE, "DROP INDEX releases_by_time", "DROP INDEX intents_by_end"),
+    ],
+    ids=["as it is", "other times", "two indexes less"],
+)
+def test_every_0005_there_was_comes_to_the_same_schema(tmp_path: Path, changes: tuple[str, ...]) -> None:
+    Store.at(tmp_path / "new.db").close()
+    at_revision(sqlite_url(tmp_path / "old.db"), "0005", *changes)
+    new, old = (Store.at(tmp_path / name) for name in ("new.db", "old.db"))
+    assert schema_of(old) == schema_of(new)
+    new.close()
+    old.close()

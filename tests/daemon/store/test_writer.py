@@ -3,14 +3,18 @@
 import asyncio
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, event, text
 
+from daemon.store import writer
+from daemon.store.engine import BUSY_TIMEOUT_MS, driver_of
 from daemon.store.store import Store
 from reef.errors import Unavailable
+from tests.e2e.running import wait_for
 
 
 @pytest.fixture
@@ -224,3 +228,120 @@ def test_a_checkpoint_that_fails_stops_nobody(store: Store, monkeypatch: pytest.
     assert "full" in (store.writer.last_error or "")
     store.writer.submit(lambda connection: put(connection, "after")).result(10)
     assert store.writer.last_error is None
+
+
+@contextmanager
+def long_read(store: Store) -> Iterator[None]:
+    """Somebody reads all the while what is in the log."""
+    with closing(sqlite3.connect(str(store._writing.url.database))) as reader:
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM tags").fetchone()
+        yield
+        reader.rollback()
+
+
+def checkpoints(store: Store, monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, bool, int]]:
+    """Of each checkpoint that ends from now on: its mode, whether it was done, and how long the next
+    statement waits for others, in ms."""
+    ended: list[tuple[str, bool, int]] = []
+    original = store.writer._checkpoint
+
+    def checkpoint(mode: str) -> bool:
+        done = original(mode)
+        (waits,) = driver_of(store.writer._connected()).execute("PRAGMA busy_timeout").fetchone()
+        ended.append((mode, done, waits))
+        return done
+
+    monkeypatch.setattr(store.writer, "_checkpoint", checkpoint)
+    return ended
+
+
+def test_no_checkpoint_waits_for_a_long_read(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that waited would end when the reader does, and all writes with it: here, after the test."""
+    monkeypatch.setattr(writer, "IDLE_S", 0.05)
+    monkeypatch.setattr(writer, "PASSIVE_EVERY_S", 0.0)
+    monkeypatch.setattr(writer, "BUSY_TIMEOUT_MS", 600_000)
+    ended = checkpoints(store, monkeypatch)
+    driver_of(store.writer._connected()).execute("PRAGMA busy_timeout=600000")
+    with long_read(store):
+        store.writer.submit(lambda connection: put(connection, "a")).result(10)
+        wait_for(
+            lambda: [mode for mode, *_ in ended].count("TRUNCATE") >= 2 or None, "another try", seconds=10
+        )
+        store.writer.submit(lambda connection: put(connection, "b")).result(10)
+        assert {each for each in ended if each[0] == "TRUNCATE"} == {("TRUNCATE", False, 600_000)}
+        assert ("PASSIVE", True, 600_000) in ended
+    log = Path(f"{store._writing.url.database}-wal")
+    wait_for(lambda: log.stat().st_size == 0 or None, "the log to be folded back", seconds=10)
+    wait_for(lambda: not store.writer._written or None, "rest", seconds=10)
+    assert ended[-1] == ("TRUNCATE", True, 600_000)
+
+
+def test_closing_does_not_wait_for_a_long_read(store: Store) -> None:
+    store.writer.submit(lambda c: driver_of(c).execute("PRAGMA busy_timeout=600000")).result(10)
+    with long_read(store):
+        store.writer.submit(lambda connection: put(connection, "a")).result(10)
+        store.close()
+        assert not store.writer._thread.is_alive()
+
+
+def test_a_write_waits_for_another_programs_write(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after a checkpoint, which does not."""
+    monkeypatch.setattr(writer, "IDLE_S", 0.05)
+    ended = checkpoints(store, monkeypatch)
+    with closing(sqlite3.connect(str(store._writing.url.database))) as other:
+        store.writer.submit(lambda connection: put(connection, "a")).result(10)
+        wait_for(lambda: ended or None, "a checkpoint", seconds=10)
+        assert ended[0][2] == BUSY_TIMEOUT_MS
+        other.execute("BEGIN IMMEDIATE")
+        waiting = store.writer.submit(lambda connection: put(connection, "b"))
+        wait_for(lambda: waiting.running() or None, "the write to begin", seconds=10)
+        other.rollback()
+        assert waiting.result(10) == "b"
+
+
+def test_who_comes_while_it_closes_is_told(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that is put when the thread has looked for the last time."""
+    jobs, thread = store.writer._jobs, store.writer._thread
+
+    class Slow:
+        def put(self, job: object) -> None:
+            if job is not None:
+                store.close()
+                thread.join(10)
+            jobs.put(job)
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(jobs, name)
+
+    monkeypatch.setattr(store.writer, "_jobs", Slow())
+    late = store.writer.submit(lambda connection: put(connection, "late"))
+    with pytest.raises(Unavailable, match="closed"):
+        late.result(10)
+
+
+def test_who_is_behind_the_end_is_told(store: Store) -> None:
+    gate, begun = threading.Event(), threading.Event()
+    holds = store.writer.submit(lambda _connection: (begun.set(), gate.wait(10))[1])
+    assert begun.wait(10)
+    closes = threading.Thread(target=store.writer.close)
+    before = store.writer.waiting
+    closes.start()
+    wait_for(lambda: store.writer.waiting > before or None, "the end to be asked for", seconds=10)
+    late = [store.writer.submit(lambda connection: put(connection, "late")) for _ in range(3)]
+    late[1].cancel()
+    gate.set()
+    assert holds.result(10)
+    for future in (late[0], late[2]):
+        with pytest.raises(Unavailable, match="closed"):
+            future.result(10)
+    closes.join(10)
+
+
+def test_a_task_that_is_behind_the_end_is_told(store: Store) -> None:
+    async def scene() -> None:
+        store.close()
+        with pytest.raises(Unavailable, match="closed"):
+            await asyncio.wait_for(store.write(lambda connection: put(connection, "late")), 10)
+
+    asyncio.run(scene())
