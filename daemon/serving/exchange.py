@@ -16,11 +16,11 @@ from daemon.serving.conversation import Examples, Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import ANSWER_LIMIT, is_event_stream, is_object, no_answer, no_stream, read
+from daemon.serving.reading import is_event_stream, is_object, no_answer, no_stream, read
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
-from daemon.serving.turn import Turn
+from daemon.serving.turn import ANSWER_LIMIT, Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
 from daemon.wire.facts import RequestFacts

@@ -2,15 +2,13 @@
 
 from collections.abc import AsyncIterator
 
-from daemon.serving.turn import Turn
+from daemon.serving.turn import ANSWER_LIMIT, Turn
 from daemon.wire.encoding import decode
 from daemon.wire.errors import error_in
 from daemon.wire.values import load_object
 from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import ProviderResponse
 
-ANSWER_LIMIT = 2**28
-"""Bytes of one answer when unpacked: it is kept in memory until its record is stored."""
 _CHECK = "check that base_url is a provider's API"
 _SHOWN = 100
 """Bytes of a wrong answer in an error."""

@@ -10,10 +10,13 @@ from daemon.serving.conversation import Said
 from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.codec import Codec
 from daemon.wire.facts import RequestFacts
-from reef.errors import ReefError, Unavailable
+from reef.errors import ReefError, Unavailable, UpstreamFailed
 from reef.runtime import Parsed
 
 log = logging.getLogger(__name__)
+
+ANSWER_LIMIT = 2**28
+"""Bytes of one answer: it is kept in memory until its record is stored."""
 
 
 @dataclass(slots=True)
@@ -29,11 +32,18 @@ class Turn:
     began: float = field(default_factory=perf_counter)
     sent: float = 0.0
     arrived: list[bytes] = field(default_factory=list)
+    size: int = 0
+    """Bytes that arrived."""
     crossing: Crossing | None = None
     """The bridge it goes over, where the upstream lacks its dialect."""
 
     def take(self, chunk: bytes) -> None:
-        """Keep a piece of the answer."""
+        """Keep a piece of the answer. Raises UpstreamFailed where it has become too long."""
+        self.size += len(chunk)
+        if self.size > ANSWER_LIMIT:
+            raise UpstreamFailed(
+                f"the answer is longer than {ANSWER_LIMIT // 2**20} MB", hint="ask for a shorter one"
+            )
         if self.draft.ttft_ms is None:
             self.draft.ttft_ms = (perf_counter() - self.began) * 1000
         self.arrived.append(chunk)

@@ -173,3 +173,18 @@ def test_a_bug_after_the_record_cuts_the_answer_off(
             client.post("/v1/chat/completions", json=body_of("chat", stream=True))
     assert [draft.status for draft in home.records.drafts] == ["complete"]
     assert client.post("/v1/chat/completions", json=body_of("chat", stream=True)).status_code == 200
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_answer_that_never_ends_is_ended(
+    client: httpx.Client, home: House, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    monkeypatch.setattr("daemon.serving.turn.ANSWER_LIMIT", 2**20)
+    said = sse({"choices": [{"delta": {"content": "x" * 2**16}}]})
+    kind = "text/event-stream" if stream else "application/json"
+    stub.answer = lambda asked: Raw((said,) * 40, kind)
+    answer = client.post("/v1/chat/completions", json=body_of("chat", stream=stream))
+    assert answer.status_code == (200 if stream else 502)
+    assert "longer than" in answer.text[-300:]
+    (draft,) = home.records.wait()
+    assert (draft.status, len(draft.response) <= 2**20) == ("failed", True)
