@@ -166,7 +166,7 @@ class Exchange:
             if crossing:
                 body = crossing.answer(body)
             elif turn.call.kind == "turn":
-                read(turn, body)
+                read(turn.codec, turn.draft, body)
             stored = await self.keeper.keep(turn.end("complete"))
         elif 400 <= status < 500:
             refused = upstream_refused(turn.draft.upstream_name or "", status, body)

@@ -8,11 +8,11 @@ from typing import Any
 from daemon.records.draft import Draft, RecordKind
 from daemon.runtimes.router import Router
 from daemon.serving.keeper import Keeper
-from daemon.serving.reading import read_whole
+from daemon.serving.reading import read, read_whole
 from daemon.serving.refusal import upstream_refused
 from daemon.serving.served import Served
 from daemon.wire.codec import codec_for
-from reef.errors import ReefError, UpstreamFailed
+from reef.errors import ReefError
 from reef.feedback import Message, Usage
 from reef.ids import new_receipt, now
 from reef.runtime import DIALECTS, Parsed, Price, ProviderRequest, Runtime
@@ -106,12 +106,7 @@ class OwnCalls:
                 on_again=on_again,
             )
             await _send(runtime, request, draft)
-            parsed = codec.parse(draft.response, stream=False)
-            if parsed.response is None:
-                raise UpstreamFailed(
-                    f"upstream `{runtime.name}` answered with what is not JSON",
-                    hint="check that base_url is a provider's API",
-                )
+            parsed = read(codec, draft, draft.response)
         except ReefError as failure:
             error = failure
             draft.status = "failed"

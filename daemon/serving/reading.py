@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator
 
-from daemon.serving.turn import ANSWER_LIMIT, Turn
+from daemon.records.draft import Draft
+from daemon.serving.turn import ANSWER_LIMIT
+from daemon.wire.codec import Codec
 from daemon.wire.encoding import decode
 from daemon.wire.errors import error_in
 from daemon.wire.values import load_object
 from reef.errors import Invalid, UpstreamFailed
-from reef.runtime import ProviderResponse
+from reef.runtime import Parsed, ProviderResponse
 
 _CHECK = "check that base_url is a provider's API"
 _SHOWN = 100
@@ -60,23 +62,23 @@ async def read_whole(response: ProviderResponse, name: str) -> bytes:
         ) from error
 
 
-def read(turn: Turn, body: bytes) -> None:
+def read(codec: Codec, draft: Draft, body: bytes) -> Parsed:
     """Read a buffered answer once, for its record too.
 
     Raises:
         UpstreamFailed: it is none.
     """
-    upstream, codec = turn.draft.upstream_name, turn.codec
-    parsed = turn.draft.parsed = codec.parse(body, stream=False)
+    upstream = draft.upstream_name
+    parsed = draft.parsed = codec.parse(body, stream=False)
     response = parsed.response if parsed.response is not None else load_object(body)
     if response is None:
         raise no_answer(upstream, body)
     if parsed.response is None or codec.answers(response):
-        return
+        return parsed
     if told := error_in(response):
         raise UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
     raise UpstreamFailed(
-        f"upstream `{upstream}` answered with no answer of the dialect `{turn.call.dialect}`: {_shown(body)}",
+        f"upstream `{upstream}` answered with no answer of the dialect `{draft.dialect}`: {_shown(body)}",
         hint=_CHECK,
     )
 

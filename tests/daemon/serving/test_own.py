@@ -105,10 +105,20 @@ def test_a_refusal_is_an_error_and_a_failed_record(status: int, stub: StubProvid
     assert (records.drafts[0].status, records.drafts[0].http_status) == ("failed", status)
 
 
-def test_what_cannot_be_read_is_an_error(stub: StubProvider) -> None:
-    stub.answer = lambda asked: Raw((b"<html>",), "text/html")
-    with pytest.raises(UpstreamFailed, match="not JSON"):
-        complete(stub, MemoryRecords())
+@pytest.mark.parametrize(
+    ("said", "told"),
+    [
+        (b"<html>", "no JSON object: <html>"),
+        (b'{"error": {"message": "no credits"}}', "200 with an error: no credits"),
+        (b'{"choices": []}', "no answer of the dialect"),
+    ],
+)
+def test_what_is_no_answer_is_an_error(stub: StubProvider, said: bytes, told: str) -> None:
+    stub.answer = lambda asked: Raw((said,), "application/json")
+    records = MemoryRecords()
+    with pytest.raises(UpstreamFailed, match=told):
+        complete(stub, records)
+    assert (records.drafts[0].status, records.drafts[0].response) == ("failed", said)
 
 
 def test_a_store_that_fails_and_a_missing_model_are_errors(stub: StubProvider) -> None:
