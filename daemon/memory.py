@@ -15,6 +15,8 @@ from pathlib import Path
 EVERY_S = 10.0
 _SMALL = 16 * 2**20
 """Bytes: less than this is not worth a call."""
+_TIMES = 2
+"""Some is still in use the first time."""
 
 
 def collect_less() -> None:
@@ -27,10 +29,14 @@ async def give_back() -> None:
     """Return free memory to the system, again and again, where the C library can do that (glibc's can)."""
     if (trim := _trim()) is None:
         return
-    least = resident()
+    least, due = resident(), 0
     while True:
         await asyncio.sleep(EVERY_S)
         if resident() > least + _SMALL:
+            due = _TIMES
+        if due:
+            due -= 1
+            gc.collect()  # what failed may stand in a circle, and with it all that had arrived
             await asyncio.to_thread(trim, 0)
             least = resident()
 

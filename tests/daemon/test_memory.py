@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from typing import Any
 
 import pytest
 
@@ -9,15 +10,18 @@ from daemon import memory
 
 
 @pytest.mark.skipif(memory._trim() is None, reason="this C library cannot give memory back")
-def test_what_a_burst_took_goes_back(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("in_a_circle", [False, True])
+def test_what_a_burst_took_goes_back(monkeypatch: pytest.MonkeyPatch, in_a_circle: bool) -> None:
     monkeypatch.setattr(memory, "EVERY_S", 0.02)
 
     async def burst() -> tuple[int, int]:
         giving_back = asyncio.create_task(memory.give_back())
         await asyncio.sleep(0)
-        blocks = [bytes(60_000) for _ in range(3_000)]  # too small to be mapped each by itself
+        blocks: list[Any] = [bytes(60_000) for _ in range(3_000)]  # too small to be mapped each by itself
         most = memory.resident()
         kept = blocks[::100]
+        if in_a_circle:
+            blocks.append(blocks)
         del blocks
         try:
             async with asyncio.timeout(10):
