@@ -56,7 +56,7 @@ def _serving(here: Rooms) -> list[str]:
         family(
             "reef_tokens_total",
             "counter",
-            "Tokens, as far as upstreams report them.",
+            "Tokens, each once: input without what came from the cache, cached, output.",
             ("scenario", "upstream", "direction"),
             sorted(tally.tokens.items()),
         ),

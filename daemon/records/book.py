@@ -16,7 +16,6 @@ from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.scrub import mask
 from reef.errors import NotFound
-from reef.feedback import Usage
 
 _RELEASE_OF = (
     select(records.c.release_id)
@@ -60,21 +59,21 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns. The draft gets its usage here, a turn that was none
-        its right `kind`, and an error that came as if all were well its right `status`.
+        """Store one exchange; durable when this returns. The draft gets what it used here, a turn that was
+        none its right `kind`, and an error that came as if all were well its right `status`.
 
         Raises:
             Unavailable: the store cannot be written.
         """
-        draft.usage = await self._store.write_together(self._insert, draft)
-        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, draft.usage)
+        await self._store.write_together(self._insert, draft)
+        self.tally.add(draft)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""
         wanted = {"scenario": scenario, "conversation": conversation}
         return await self._store.read(lambda connection: connection.execute(_RELEASE_OF, wanted).scalar())
 
-    def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Usage]:
+    def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Draft]:
         """Store the exchanges that wait, in the writer's thread."""
         commit = self._maker.commit()
         entries = [self._maker.entry(draft, commit) for draft in drafts]
@@ -87,7 +86,7 @@ class RecordBook:
                 entry.draft.superseded = supersede(connection, entry.draft, entry.messages)
         if names := list(_alias_rows(entries)):
             _INSERT_ALIASES.many(connection, names)
-        return [entry.usage for entry in entries]
+        return drafts
 
     def masked_value(self, value: Any) -> tuple[Any, int]:
         """A JSON value without credential-shaped literals, and how many there were."""
