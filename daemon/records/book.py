@@ -1,5 +1,6 @@
 """The record book: appends exchanges durably and knows which ones are still running."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,7 +16,7 @@ from daemon.store.quick import Quick
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.scrub import mask
-from reef.errors import NotFound
+from reef.errors import NotFound, Unavailable
 
 _RELEASE_OF = (
     select(records.c.release_id)
@@ -46,6 +47,15 @@ class RecordBook:
         self.awaited: set[str] = set()
         """Running exchanges that a report names already."""
 
+    @property
+    def failed(self) -> Unavailable | None:
+        """What the store failed with, until it is shown to take writes again."""
+        return self._store.writer.failed
+
+    async def ready(self) -> None:
+        """See `Store.ready`. Raises `Unavailable`."""
+        await self._store.ready()
+
     def opened(self, receipt: str, scenario: str) -> None:
         """A receipt was handed out; its record will follow."""
         self._running[receipt] = scenario
@@ -67,6 +77,10 @@ class RecordBook:
         """
         await self._store.write_together(self._insert, draft)
         self.tally.add(draft)
+
+    async def measure(self, draft: Draft) -> None:
+        """Fill in what an exchange used that could not be stored."""
+        await asyncio.to_thread(self._maker.measure, draft)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""

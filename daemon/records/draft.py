@@ -64,4 +64,5 @@ class Draft:
     error_message: str | None = None
     ttft_ms: float | None = None
     upstream_ms: float | None = None
+    """From when the request left for the upstream, which is after its turn came; None where none left."""
     total_ms: float | None = None
