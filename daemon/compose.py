@@ -34,6 +34,7 @@ from daemon.serving.scenarios import Scenarios
 from daemon.settings.model import RecipeSection, Settings
 from daemon.settings.resolve import is_unconfigured, recipe_for
 from daemon.store.store import Store
+from reef.errors import Unavailable
 from reef.recipe import Recipe
 from reef.tasks import Task
 
@@ -53,6 +54,10 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     log.info("runtime: %s", choice.why)
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)
+    try:
+        await store.prove()
+    except Unavailable as error:  # `reef up` and `reef status` say so, and each request that needs it
+        log.error("%s (hint: %s)", error.message, error.hint)
     git = await asyncio.to_thread(GitReleases, home.releases)
     stack.callback(git.close)
     history = History(store, git)

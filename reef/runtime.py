@@ -81,6 +81,10 @@ class Billed:
     cached: int = 0
     written: int = 0
 
+    @property
+    def total(self) -> int:
+        return self.fresh + self.output + self.cached + self.written
+
 
 @dataclass(frozen=True, slots=True)
 class Price:

@@ -56,7 +56,7 @@ def _serving(here: Rooms) -> list[str]:
         family(
             "reef_tokens_total",
             "counter",
-            "Tokens, as far as upstreams report them.",
+            "Tokens, each once: input without what came from the cache, cached, output.",
             ("scenario", "upstream", "direction"),
             sorted(tally.tokens.items()),
         ),
@@ -91,9 +91,9 @@ def _serving(here: Rooms) -> list[str]:
         family(
             "reef_store_writable",
             "gauge",
-            "Whether the last write went well.",
+            "Whether writes went well of late.",
             (),
-            [((), not writer.last_error)],
+            [((), here.store.trouble is None)],
         ),
         family("reef_store_waiting", "gauge", "Writes that wait for a commit.", (), [((), writer.waiting)]),
     ]

@@ -1,5 +1,6 @@
 """The record book: appends exchanges durably and knows which ones are still running."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -15,8 +16,7 @@ from daemon.store.quick import Quick
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
 from daemon.wire.scrub import mask
-from reef.errors import NotFound
-from reef.feedback import Usage
+from reef.errors import NotFound, Unavailable
 
 _RELEASE_OF = (
     select(records.c.release_id)
@@ -47,6 +47,15 @@ class RecordBook:
         self.awaited: set[str] = set()
         """Running exchanges that a report names already."""
 
+    @property
+    def failed(self) -> Unavailable | None:
+        """What the store failed with, until it is shown to take writes again."""
+        return self._store.writer.failed
+
+    async def ready(self) -> None:
+        """See `Store.ready`. Raises `Unavailable`."""
+        await self._store.ready()
+
     def opened(self, receipt: str, scenario: str) -> None:
         """A receipt was handed out; its record will follow."""
         self._running[receipt] = scenario
@@ -60,21 +69,25 @@ class RecordBook:
         return self._running.get(receipt)
 
     async def append(self, draft: Draft) -> None:
-        """Store one exchange; durable when this returns. The draft gets its usage here, a turn that was none
-        its right `kind`, and an error that came as if all were well its right `status`.
+        """Store one exchange; durable when this returns. The draft gets what it used here, a turn that was
+        none its right `kind`, and an error that came as if all were well its right `status`.
 
         Raises:
             Unavailable: the store cannot be written.
         """
-        draft.usage = await self._store.write_together(self._insert, draft)
-        self.tally.add(draft.scenario, draft.kind, draft.status, draft.upstream_name, draft.usage)
+        await self._store.write_together(self._insert, draft)
+        self.tally.add(draft)
+
+    async def measure(self, draft: Draft) -> None:
+        """Fill in what an exchange used that could not be stored."""
+        await asyncio.to_thread(self._maker.measure, draft)
 
     async def release_of(self, scenario: str, conversation: str) -> str | None:
         """The release a conversation is pinned to, by its newest record."""
         wanted = {"scenario": scenario, "conversation": conversation}
         return await self._store.read(lambda connection: connection.execute(_RELEASE_OF, wanted).scalar())
 
-    def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Usage]:
+    def _insert(self, connection: Connection, drafts: Sequence[Draft]) -> Sequence[Draft]:
         """Store the exchanges that wait, in the writer's thread."""
         commit = self._maker.commit()
         entries = [self._maker.entry(draft, commit) for draft in drafts]
@@ -89,7 +102,7 @@ class RecordBook:
                 )
         if names := list(_alias_rows(entries)):
             _INSERT_ALIASES.many(connection, names)
-        return [entry.usage for entry in entries]
+        return drafts
 
     def masked_value(self, value: Any) -> tuple[Any, int]:
         """A JSON value without credential-shaped literals, and how many there were."""

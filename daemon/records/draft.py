@@ -10,7 +10,7 @@ from typing import Literal
 
 from daemon.wire.facts import RequestFacts
 from reef.feedback import Usage
-from reef.runtime import Dialect, Parsed
+from reef.runtime import Billed, Dialect, Parsed
 
 RecordKind = Literal["turn", "title", "compaction", "count_tokens", "episode"]
 RecordStatus = Literal["complete", "aborted", "failed"]
@@ -55,11 +55,14 @@ class Draft:
     attempts: list[str] = field(default_factory=list)
     """How each try before the last ended, at this upstream or another."""
     usage: Usage = Usage()
-    """Read off `response` when it is stored."""
+    """As the upstream reported it; read off `response` when it is stored."""
+    tokens: Billed | None = None
+    """What was read and written, as far as it was told; None where it was not, or nobody used any."""
     superseded: Sequence[tuple[str, str]] = ()
     """(report, receipt) of verdicts that changed when it was stored, since it counts instead."""
     error_type: str | None = None
     error_message: str | None = None
     ttft_ms: float | None = None
     upstream_ms: float | None = None
+    """From when the request left for the upstream, which is after its turn came; None where none left."""
     total_ms: float | None = None

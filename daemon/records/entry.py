@@ -21,9 +21,11 @@ from daemon.wire.scrub import mask
 from reef.errors import Invalid
 from reef.feedback import Usage
 from reef.ids import rfc3339
-from reef.runtime import Parsed, Price
+from reef.runtime import Billed, Parsed, Price
 
 ERROR_CHARS = 2000
+TOKENS_MOST = 2**53
+"""Of one record: whatever an upstream claims, a database can add up a day of them."""
 PriceOf = Callable[[str | None, str | None, str | None], Price | None]
 """Of (upstream, model asked for, model that answered)."""
 
@@ -37,7 +39,6 @@ class Entry:
     row: dict[str, Any]
     names: set[str]
     messages: bytes | None
-    usage: Usage
 
 
 class EntryMaker:
@@ -53,22 +54,15 @@ class EntryMaker:
     def entry(self, draft: Draft, commit: Commit) -> Entry:
         """Read a draft, and have its bodies stored with `commit`.
 
-        The draft gets its right `kind`, and `status` where the answer was an error after all.
+        The draft gets its right `kind`, what it used, and `status` where the answer was an error after all.
         """
         request = self._bodies.request(draft.request, draft.id, commit)
         messages = self._recognise(draft, request) if draft.kind == "turn" else None
-        parsed = draft.parsed or read_answer(
-            draft.dialect,
-            draft.response,
-            stream=draft.stream,
-            bridged=draft.bridged,
-            request=draft.request,
-            receipt=draft.id,
-        )
+        parsed = self.measure(draft)
+        usage = draft.usage
         if draft.status == "complete" and (told := error_in(parsed.response)):
             draft.status, draft.error_type = "failed", "upstream"
             draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
-        usage = self._usage(draft, parsed)
         forwarded = None
         if draft.forwarded is not None:
             forwarded = self._bodies.forwarded(draft.forwarded, request, commit)
@@ -107,6 +101,7 @@ class EntryMaker:
             "input_tokens": usage.input_tokens,
             "output_tokens": usage.output_tokens,
             "cached_tokens": usage.cached_tokens,
+            "billed_tokens": min(draft.tokens.total, TOKENS_MOST) if draft.tokens else None,
             "cost": usage.cost,
             "ttft_ms": draft.ttft_ms,
             "upstream_ms": draft.upstream_ms,
@@ -123,16 +118,27 @@ class EntryMaker:
         names = {*draft.aliases, *parsed.aliases} - {draft.id}
         if draft.upstream_request_id:
             names.add(draft.upstream_request_id)
-        return Entry(draft, row, names, messages, usage)
+        return Entry(draft, row, names, messages)
 
-    def _usage(self, draft: Draft, parsed: Parsed) -> Usage:
+    def measure(self, draft: Draft) -> Parsed:
+        """Read the answer of a draft, and fill in what it used. May be called in any thread."""
+        parsed = draft.parsed or read_answer(
+            draft.dialect,
+            draft.response,
+            stream=draft.stream,
+            bridged=draft.bridged,
+            request=draft.request,
+            receipt=draft.id,
+        )
         price = self._price_of(draft.upstream_name, draft.model, parsed.model)
-        return Usage(
+        draft.usage = Usage(
             parsed.input_tokens,
             parsed.output_tokens,
             parsed.cached_tokens,
             price.cost(parsed.billed) if price and parsed.billed else None,
         )
+        draft.tokens = None if draft.kind == "count_tokens" else _tokens(draft, parsed)
+        return parsed
 
     def _masked(self, text: bytes) -> tuple[bytes, int]:
         return mask(text) if self._scrub and text else (text, 0)
@@ -148,3 +154,12 @@ class EntryMaker:
             return self._names.name(facts.payload, request.keys_of) if draft.kind == "turn" else None
         except (Invalid, RecursionError):
             return None
+
+
+def _tokens(draft: Draft, parsed: Parsed) -> Billed | None:
+    """What an answer says was used; where it tells only some of it, that."""
+    read, written = parsed.input_tokens, parsed.output_tokens
+    if parsed.billed is not None or (read is None and written is None):
+        return parsed.billed
+    beside = parsed.cached_tokens if draft.dialect == "messages" else None
+    return Billed(read or 0, written or 0, beside or 0)

@@ -3,29 +3,29 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from reef.feedback import Usage
+from daemon.records.draft import Draft
 
 
 @dataclass(slots=True)
 class Tally:
     """`records` by (scenario, kind, status); tokens by (scenario, upstream, direction) and US dollars by
-    (scenario, upstream), as far as they are known."""
+    (scenario, upstream), as far as they are known.
+
+    No token is counted twice, whatever its dialect reports: `cached` came from the provider's cache, `input`
+    is the rest of what was read (what was put into the cache too), `output` what was written.
+    """
 
     records: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     tokens: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     usd: dict[tuple[str, str], float] = field(default_factory=dict)
 
-    def add(self, scenario: str, kind: str, status: str, upstream: str | None, usage: Usage) -> None:
-        """Count one record."""
-        name = upstream or ""
-        self.records[scenario, kind, status] += 1
-        counts = {
-            "input": usage.input_tokens,
-            "output": usage.output_tokens,
-            "cached": usage.cached_tokens,
-        }
-        for direction, count in counts.items():
-            if count is not None:
-                self.tokens[scenario, name, direction] += count
-        if usage.cost is not None:
-            self.usd[scenario, name] = self.usd.get((scenario, name), 0.0) + usage.cost
+    def add(self, draft: Draft) -> None:
+        """Count one record, of which is known by now what it used."""
+        scenario, upstream = draft.scenario, draft.upstream_name or ""
+        self.records[scenario, draft.kind, draft.status] += 1
+        if (used := draft.tokens) is not None:
+            self.tokens[scenario, upstream, "input"] += used.fresh + used.written
+            self.tokens[scenario, upstream, "cached"] += used.cached
+            self.tokens[scenario, upstream, "output"] += used.output
+        if (cost := draft.usage.cost) is not None:
+            self.usd[scenario, upstream] = self.usd.get((scenario, upstream), 0.0) + cost

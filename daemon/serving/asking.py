@@ -50,7 +50,7 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
         body = turn.codec.fill_model(body, model)
     elif model is not None and model != facts.model:
         body = turn.codec.set_model(body, model)
-    turn.crossing, draft.bridged, draft.dropped = None, None, ()
+    turn.crossing, draft.bridged, draft.dropped, turn.sent = None, None, (), None
     draft.upstream_name = runtime.name
     draft.model = facts.model or runtime.model
     draft.forwarded = None if body == call.body else body
@@ -63,5 +63,7 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
             facts.stream,
             scenario=draft.scenario,
             attempts=draft.attempts,
+            on_sent=turn.leave,
         )
-    return replace(bridged(turn, runtime, body), scenario=draft.scenario, attempts=draft.attempts)
+    own = bridged(turn, runtime, body)
+    return replace(own, scenario=draft.scenario, attempts=draft.attempts, on_sent=turn.leave)

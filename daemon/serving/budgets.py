@@ -4,6 +4,7 @@ The sums are read from the records once, when the daemon starts, and kept in mem
 costs one look into a dictionary. What is under way is let finish, so a budget may be passed by that much.
 """
 
+import logging
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,13 @@ from reef.ids import now, rfc3339
 from reef.money import dollars
 
 Crossed = Callable[[str, dict[str, Any]], None]
+
+log = logging.getLogger("reef.budgets")
+
+_UNCOUNTED = (
+    "scenario `%s`: an answer tells no usage, so its budget in tokens does not count it. Streams of chat "
+    'completions tell it when they are asked to: "stream_options": {"include_usage": true}'
+)
 TOLERANCE = 1e-9
 """Relative: a sum of many small costs may come out this much below what they add up to."""
 
@@ -46,7 +54,7 @@ class Limit:
         return reached
 
     def shown(self, used: Used) -> dict[str, Any]:
-        """Both amounts in `unit`."""
+        """Both amounts in `unit`, and how many answers the first of them lacks."""
         spent = self.used(used)
         return {
             "unit": self.unit,
@@ -54,6 +62,8 @@ class Limit:
             "limit": self.amount,
             "hard": self.hard,
             "spent": _reaches(spent, self.amount),
+            **({"unpriced": used.unpriced} if self.unit == "usd" else {}),
+            "uncounted": used.uncounted,
         }
 
 
@@ -75,7 +85,8 @@ class _Account:
 
 class Budgets:
     """`[[budget]]` of all scenarios. `on_crossed(scenario, what)` hears of each share that is reached, once a
-    day; `clock` tells the time."""
+    day, and of the day's first answer that a budget in tokens cannot count (`share` is None then); `clock`
+    tells the time."""
 
     def __init__(
         self,
@@ -106,30 +117,26 @@ class Budgets:
                 raise self._over(scenario, limit, account.used)
 
     def count(self, draft: Draft) -> None:
-        """A record was stored: add what it used."""
+        """An exchange is over: add what it used."""
         if not self._rows or draft.kind not in COUNTED or draft.upstream_name is None:
             return
         account = self._account(draft.scenario)
-        usage = draft.usage
         if not account.limits or _day(draft.created_at) != account.day:
             return
-        account.used.usd += usage.cost or 0.0
-        account.used.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        told = usage.input_tokens is not None or usage.output_tokens is not None
-        account.used.unpriced += told and usage.cost is None
+        used, uncounted = account.used, account.used.uncounted
+        used.add(draft)
         for limit in account.limits:
-            if (share := limit.crossed(account.used)) is not None:
-                self._on_crossed(draft.scenario, limit.shown(account.used) | {"share": share})
+            if (share := limit.crossed(used)) is not None:
+                self._on_crossed(draft.scenario, limit.shown(used) | {"share": share})
+            if not uncounted and used.uncounted and limit.unit == "tokens":
+                log.warning(_UNCOUNTED, draft.scenario)
+                self._on_crossed(draft.scenario, limit.shown(used) | {"share": None})
 
     def state(self, scenario: str) -> list[dict[str, Any]]:
         """A scenario's budgets as the status shows them."""
         account = self._account(scenario)
-        return [
-            limit.shown(account.used)
-            | ({"unpriced": account.used.unpriced} if limit.unit == "usd" else {})
-            | {"until": rfc3339(_end(self._clock()))}
-            for limit in account.limits
-        ]
+        until = rfc3339(_end(self._clock()))
+        return [limit.shown(account.used) | {"until": until} for limit in account.limits]
 
     def _account(self, scenario: str) -> _Account:
         account = self._accounts.get(scenario)

@@ -51,7 +51,7 @@ class Exchange:
         self.router = router
         self.budgets = budgets or Budgets()
         self.upstream_of = upstream_of
-        self.keeper = Keeper(records, on_record_failure, on_record)
+        self.keeper = Keeper(records, on_record_failure, on_record, self.budgets.count)
         self.complete = OwnCalls(router, self.keeper, upstream_of).complete
         self._scenarios = scenarios
         self._examples = Examples()
@@ -69,6 +69,8 @@ class Exchange:
         codec = codec_for(call.dialect)
         facts = codec.facts(call.body)
         runtimes = self.router.route(call.dialect, facts.model, self.upstream_of(call.scenario))
+        if self.keeper.failing:
+            await self.keeper.ready()
         served, conversation, said = await self._served(call, facts)
         body = call.body
         if served.prefix:
@@ -87,7 +89,6 @@ class Exchange:
         try:
             if call.kind != "count_tokens":
                 self.budgets.admit(call.scenario)
-            turn.sent = perf_counter()
             try:
                 response = await ask(turn, self.router, runtimes, body)
             except Unavailable as error:
@@ -118,7 +119,12 @@ class Exchange:
         """The release for this request, its conversation where one is known already, and what it says where
         that had to be found out."""
         scenario = call.scenario
-        head = await self._scenarios.serve(scenario, start=call.start)
+        try:
+            head = await self._scenarios.serve(scenario, start=call.start)
+        except Unavailable:  # it is new, and cannot be made
+            if not self.keeper.serves_anyway or call.start is not None:
+                raise
+            head = await self._scenarios.default(scenario)
         session = call.session
         if brought := call.tags.get("release"):
             return Served(scenario, brought, ""), None, None
@@ -136,7 +142,8 @@ class Exchange:
     def _stream(self, turn: Turn, response: ProviderResponse) -> Answer:
         encoding = response.header("content-encoding") or ""
         unpack = None if is_plain(encoding) else _upstream_decoder(encoding)
-        headers = signed_headers(typed(response.headers, EVENTS, turn), turn.draft, stored=True)
+        stored = not self.keeper.failing  # what is known so far
+        headers = signed_headers(typed(response.headers, EVENTS, turn), turn.draft, stored=stored)
         turn.draft.stream = True
         return Answer(response.status, headers, pump=Stream(turn, response, self.keeper, unpack).pump)
 

@@ -69,6 +69,8 @@ class OwnCalls:
         """
         if runtime is None:
             runtime, model = self._router.own(model, self._upstream_of(scenario))
+        if record and self._keeper.failing:
+            await self._keeper.ready()
         dialect = next(dialect for dialect in DIALECTS if runtime.speaks(dialect))
         codec = codec_for(dialect)
         body = codec.ask(
@@ -92,6 +94,14 @@ class OwnCalls:
             upstream_name=runtime.name,
         )
         began = perf_counter()
+        left: float | None = None
+
+        def leave() -> None:
+            nonlocal left
+            left = perf_counter()
+            if on_sent is not None:
+                on_sent()
+
         error: ReefError | None = None
         parsed = Parsed(None)
         try:
@@ -102,7 +112,7 @@ class OwnCalls:
                 sent,
                 scenario=scenario,
                 attempts=draft.attempts,
-                on_sent=on_sent,
+                on_sent=leave,
                 on_again=on_again,
             )
             await _send(runtime, request, draft)
@@ -111,7 +121,9 @@ class OwnCalls:
             error = failure
             draft.status = "failed"
             draft.error_type, draft.error_message = failure.type, failure.message
-        draft.upstream_ms = draft.total_ms = (perf_counter() - began) * 1000
+        ended = perf_counter()
+        draft.upstream_ms = None if left is None else (ended - left) * 1000
+        draft.total_ms = (ended - began) * 1000
         stored = record and await self._keeper.keep(draft)
         if error is not None:
             raise error

@@ -115,6 +115,11 @@ class Scenarios:
             await self._refuse_other_start(name, start)
         return scenario.head
 
+    async def default(self, name: str) -> Served:
+        """What a new scenario of this name would serve, as no release: for when none can be made."""
+        _, section = self._configured(name)
+        return Served(name, "", "", chat_prefix(self._seed(section)) if _injects(section) else None)
+
     async def create(self, name: str, *, start: str | None = None) -> tuple[Scenario, bool]:
         """Make a scenario, or find it; the flag says whether it is new."""
         check_scenario(name)
@@ -280,8 +285,7 @@ class Scenarios:
         return scenario
 
     async def _served(self, name: str, section: RecipeSection, release_id: str, content_id: str) -> Served:
-        injects = section.inject if section.inject is not None else adapter(section.adapter).inject
-        prefix = await self.prefix(content_id) if injects else None
+        prefix = await self.prefix(content_id) if _injects(section) else None
         return Served(name, release_id, content_id, prefix)
 
     async def prefix(self, content_id: str) -> Prefix:
@@ -298,3 +302,7 @@ class Scenarios:
             scenario.head = await self._served(
                 release.scenario, scenario.section, release.release_id, release.content_id
             )
+
+
+def _injects(section: RecipeSection) -> bool:
+    return section.inject if section.inject is not None else adapter(section.adapter).inject

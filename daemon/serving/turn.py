@@ -30,12 +30,17 @@ class Turn:
     facts: RequestFacts
     opens: Said | None = None
     began: float = field(default_factory=perf_counter)
-    sent: float = 0.0
+    sent: float | None = None
+    """When the upstream asked last got the request; None where none has."""
     arrived: list[bytes] = field(default_factory=list)
     size: int = 0
     """Bytes that arrived."""
     crossing: Crossing | None = None
     """The bridge it goes over, where the upstream lacks its dialect."""
+
+    def leave(self) -> None:
+        """The request has left for the upstream."""
+        self.sent = perf_counter()
 
     def take(self, chunk: bytes) -> None:
         """Keep a piece of the answer. Raises UpstreamFailed where it has become too long."""
@@ -57,8 +62,7 @@ class Turn:
         draft = self.draft
         draft.status = status = "aborted" if status == "complete" and self.call.left else status
         draft.response = b"".join(self.arrived)
-        now = perf_counter()
-        draft.upstream_ms = (now - (self.sent or self.began)) * 1000
+        draft.upstream_ms = None if self.sent is None else (perf_counter() - self.sent) * 1000
         if error is not None:
             draft.error_type, draft.error_message = error.type, error.message
         if self.opens is not None and status == "complete":

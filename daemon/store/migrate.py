@@ -6,7 +6,7 @@ from sqlalchemy import Engine, inspect, text
 
 from reef.errors import Unavailable
 
-REVISION = "0006"
+REVISION = "0007"
 """The newest file in `migrations/versions`; a test holds the two together."""
 
 

@@ -77,6 +77,7 @@ records = Table(
     Column("input_tokens", Integer),
     Column("output_tokens", Integer),
     Column("cached_tokens", Integer),
+    Column("billed_tokens", Integer, doc="all that was read and written; null: not told, or an older record"),
     Column("cost", Float),
     Column("ttft_ms", Float),
     Column("upstream_ms", Float),

@@ -4,12 +4,15 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from math import ceil
 from pathlib import Path
+from time import monotonic
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
+from daemon.store import probe
 from daemon.store.engine import is_sqlite, reader_engine, sqlite_url, writer_engine
 from daemon.store.migrate import migrate
 from daemon.store.writer import Item, Together, Writer, cannot_write
@@ -28,6 +31,8 @@ class Store:
         self._writing = _opened(url)
         self.reader: Engine = reader_engine(url)
         self.writer = Writer(self._writing)
+        self._proving = False
+        self._proved_at = 0.0
 
     @classmethod
     def at(cls, path: Path) -> "Store":
@@ -62,6 +67,42 @@ class Store:
 
     def _ask(self, work: Callable[[Connection], T]) -> "asyncio.Future[T]":
         return self.writer.ask_together(lambda connection, _: (work(connection),), None)
+
+    async def prove(self) -> None:
+        """Show by a small write that the store takes writes. Raises `Unavailable` where it does not."""
+        self._proving = True
+        try:
+            await self.write(probe.put)
+            await self.write(probe.take_back)
+            if self.writer.failed is not None:
+                log.info("the store takes writes again")
+                self.writer.failed = None
+        finally:
+            self._proved_at = monotonic()
+            self._proving = False
+
+    async def ready(self) -> None:
+        """Return where the store takes writes, as far as is known. Of those who ask while it does not, one
+        proves every few seconds whether it does again; the others are refused.
+
+        Raises:
+            Unavailable: what it last failed with.
+        """
+        failed = self.writer.failed
+        if failed is None:
+            return
+        wait = max(self.writer.failed_at, self._proved_at) + probe.EVERY_S - monotonic()
+        if self._proving or wait > 0:
+            raise Unavailable(failed.message, hint=failed.hint, retry_after_s=max(1, ceil(wait)))
+        await self.prove()
+
+    @property
+    def trouble(self) -> Unavailable | None:
+        """What keeps it from being written, as far as is known."""
+        writer = self.writer
+        if writer.failed is not None or writer.last_error is None:
+            return writer.failed
+        return Unavailable(writer.last_error, hint="see `reef logs`")
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.read_now, work)

@@ -23,7 +23,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from daemon.store.engine import BUSY_TIMEOUT_MS, driver_of, is_sqlite
 from daemon.store.transaction import begin
-from reef.errors import ReefError, Unavailable
+from reef.errors import Unavailable
 
 T = TypeVar("T")
 Item = TypeVar("Item")
@@ -82,6 +82,12 @@ class Writer:
         self._ended = False
         self._written = False
         self.last_error: str | None = None
+        """What the last commit, or folding back of the log, failed with."""
+        self.failed: Unavailable | None = None
+        """What a commit failed with, until `Store.prove` has shown that writes go through again: a small one
+        may, and a larger one not."""
+        self.failed_at = 0.0
+        """When that was first so, by `time.monotonic`."""
         self._thread.start()
 
     def submit(self, work: Callable[[Connection], T]) -> "Future[T]":
@@ -182,6 +188,8 @@ class Writer:
             self._disconnect()
             failure = cannot_write(error)
             self.last_error = failure.message
+            self.failed_at = self.failed_at if self.failed else time.monotonic()
+            self.failed = failure
             done = [_Done(job.waiting, problem=failure) for job in wanted]
         _tell(done)
 
@@ -289,7 +297,7 @@ def _all_are_lost(error: DBAPIError | sqlite3.Error) -> bool:
     return gone or "disk" in said or "readonly" in said
 
 
-def cannot_write(error: BaseException) -> ReefError:
+def cannot_write(error: BaseException) -> Unavailable:
     """The store's failure in the user's words."""
     cause = str(getattr(error, "orig", None) or error)
     hints = {

@@ -71,6 +71,8 @@ def up(
     emit(data, render.up, as_json=as_json)
     for line in state.get("warnings") or []:
         say(f"warning: {line}")
+    if error := state.get("error"):
+        say(f"warning: {error['message']}\nhint: {error['hint']}")
     hint(state)
     _complain(data["runtime"])
 

@@ -51,6 +51,8 @@ def _release(data: dict[str, Any]) -> str:
 
 
 def _budget(data: dict[str, Any]) -> str:
+    if data["share"] is None:
+        return f"an answer without usage is in no budget: {budget_words(data)}"
     return f"budget at {data['share']:.0%}: {budget_words(data)}"
 
 

@@ -19,7 +19,8 @@ def status(data: dict[str, Any]) -> str:
             ("storage", _storage(storage)),
         ]
     )
-    parts = [head, about, *(f"warning: {line}" for line in data.get("warnings") or [])]
+    warnings = [*(data.get("warnings") or []), *_uncounted(data.get("scenarios") or {})]
+    parts = [head, about, *(f"warning: {line}" for line in warnings)]
     if error := data.get("error"):
         parts.append(
             f"last error ({when(error.get('at'))}): {error['message']}\nhint: {error.get('hint', '')}"
@@ -30,6 +31,16 @@ def status(data: dict[str, Any]) -> str:
     else:
         parts.append("no scenario yet: the first request makes one")
     return "\n\n".join(parts)
+
+
+def _uncounted(scenarios: dict[str, dict[str, Any]]) -> list[str]:
+    """What the budgets of today lack; a row of the table may have no room for it."""
+    return [
+        f"no budget of `{name}` has {count(lacks, 'answer')} of today that told no usage; "
+        'streams of chat completions tell it with "stream_options": {"include_usage": true}'
+        for name, row in scenarios.items()
+        if (lacks := max((each.get("uncounted") or 0 for each in row.get("budgets") or []), default=0))
+    ]
 
 
 def runtimes(serving: dict[str, Any]) -> list[str]:
@@ -65,13 +76,15 @@ def _now(row: dict[str, Any]) -> str:
 
 
 def budget_words(row: dict[str, Any]) -> str:
-    """`$4.10 of $5.00 today`, with a word where it is spent."""
+    """`$4.10 of $5.00 today`, with a word where it is spent, and what the amount lacks."""
     if row["unit"] == "usd":
         said = f"{dollars(row['used'])} of {dollars(row['limit'])} today"
     else:
         said = f"{row['used']:,} of {row['limit']:,} tokens today"
     said += " (spent)" if row["spent"] else ""
-    return said + (f" ({count(unpriced, 'record')} unpriced)" if (unpriced := row.get("unpriced")) else "")
+    lacks = (("unpriced", "record", "unpriced"), ("uncounted", "answer", "not counted"))
+    told = [f"{count(row[key], what)} {word}" for key, what, word in lacks if row.get(key)]
+    return said + (f" ({', '.join(told)})" if told else "")
 
 
 def _storage(storage: dict[str, Any]) -> str:

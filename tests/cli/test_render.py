@@ -85,3 +85,7 @@ def test_status_says_what_a_budget_cannot_count() -> None:
     told = status({**STATUS, "warnings": ["no price"], "scenarios": {"r": row}})
     assert "warning: no price" in told
     assert budget_words(budget) == "$0.00 of $1.00 today (3 records unpriced)"
+    budget["uncounted"] = 1
+    assert budget_words(budget) == "$0.00 of $1.00 today (3 records unpriced, 1 answer not counted)"
+    told = status({**STATUS, "scenarios": {"r": {**row, "budgets": [budget]}}})
+    assert "warning: no budget of `r` has 1 answer of today that told no usage; " in told

@@ -4,17 +4,40 @@ import os
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
 import pytest
 
+from daemon.store import probe
+from reef_cli.render.status import status as rendered
 from tests.e2e.running import Daemon, wait_for
+from tests.e2e.terminal import REEF
 from tests.e2e.test_crash import check_home
-from tests.stub_provider import StubProvider
+from tests.stub_provider import Reply, StubProvider
 
-MIB = 2**20
+SERVE = """
+[reef]
+on_record_failure = "serve"
+
+[[upstream]]
+name = "main"
+base_url = "{url}"
+
+[recipe.units]
+seed = [{{id = "units", name = "rules", config = {{text = "Answer in metric units."}}}}]
+
+[[scenario]]
+match = "*"
+recipe = "units"
+
+[[budget]]
+match = "default"
+tokens_per_day = 30
+hard = true
+"""
 
 
 @pytest.fixture
@@ -58,7 +81,9 @@ def fill_up_with_requests(daemon: Daemon) -> list[str]:
     raise AssertionError("the disk was never full")
 
 
-def check_refusals(daemon: Daemon) -> None:
+def check_refusals(daemon: Daemon, stub: StubProvider) -> None:
+    """Clients are told in their dialect; the provider is asked for nothing more."""
+    asked = len(stub.asked)
     chat, messages = ask(daemon, "/v1/chat/completions"), ask(daemon, "/v1/messages")
     for answer in (chat, messages):
         assert answer.status_code == 503
@@ -70,8 +95,13 @@ def check_refusals(daemon: Daemon) -> None:
     assert chat.json()["error"]["type"] == "server_error"
 
     stream = ask(daemon, "/v1/chat/completions", stream=True)
-    assert "[DONE]" not in stream.text
+    assert stream.status_code == 503
     assert "the store cannot be written" in stream.text
+    until = time.monotonic() + probe.EVERY_S + 1
+    while time.monotonic() < until:  # so long that one of them asks the store again
+        assert ask(daemon, "/v1/chat/completions").status_code == 503
+        time.sleep(0.1)
+    assert len(stub.asked) == asked
 
     with daemon.client() as client:
         report = client.post("/reef/report", json={"score": 0, "feedback": "no" * 2**20})
@@ -87,7 +117,7 @@ def check_recovered(daemon: Daemon, kept: list[str]) -> None:
         answer = ask(daemon, "/v1/chat/completions")
         return answer if answer.status_code == 200 else None
 
-    answer = wait_for(look, "room on the disk", seconds=15)
+    answer = wait_for(look, "room on the disk", seconds=probe.EVERY_S + 7)
     for receipt in [*kept, answer.headers["x-reef-agent-record-id"]]:
         assert daemon.get(f"/reef/records/{receipt}")["status"] == "complete"
     daemon.report(answer.headers["x-reef-agent-record-id"], score=0, feedback="Use metric units.")
@@ -101,9 +131,10 @@ def test_a_full_disk_is_said_and_over_when_there_is_room(
     daemon = daemon_on(tmp_path, disk / "home", stub)
     try:
         kept = fill_up_with_requests(daemon)
+        assert len(kept) <= len(stub.asked) <= len(kept) + 1
         filler = disk / "filler"
         fill(filler)
-        check_refusals(daemon)
+        check_refusals(daemon, stub)
         filler.unlink(missing_ok=True)
         subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
         check_recovered(daemon, kept)
@@ -136,7 +167,9 @@ def test_a_disk_that_fails_to_write(tmp_path: Path, stub: StubProvider) -> None:
         kept = [answer.headers["x-reef-agent-record-id"]]
         hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
-        check_refusals(daemon)
+        assert ask(daemon, "/v1/chat/completions").status_code == 503
+        assert len(stub.asked) <= 2  # another write may have shown it before
+        check_refusals(daemon, stub)
         resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
         check_recovered(daemon, kept)
         assert daemon.stop() == 0
@@ -159,6 +192,75 @@ def test_a_scenario_that_could_not_be_made_is_made_later(tmp_path: Path, stub: S
         check_recovered(daemon, [])
         assert daemon.stop() == 0
         check_home(daemon.home)
+    finally:
+        daemon.kill()
+
+
+def test_served_all_the_same_it_gives_no_receipts_and_counts_what_is_used(
+    tmp_path: Path, stub: StubProvider
+) -> None:
+    if not hasattr(resource, "prlimit"):
+        pytest.skip("another process's limits can be set on Linux only")
+    (tmp_path / "reef.toml").write_text(SERVE.format(url=stub.url))
+    daemon = Daemon(tmp_path).start()
+    assert daemon.process is not None
+    pid = daemon.process.pid
+    stub.answer = lambda asked: Reply("well", prompt_tokens=9)
+    try:
+        daemon.ask("hi")
+        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        for scenario, stream in [("default", False), ("default", True), ("new", False), ("new", True)]:
+            with daemon.client(x_reef_scenario=scenario) as client:
+                body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]}
+                answer = client.post("/v1/chat/completions", json=body)
+            assert (answer.status_code, "well" in answer.text) == (200, True)
+            assert "x-reef-agent-record-id" not in answer.headers
+            assert "agent_record_id" not in answer.text
+            assert ("x-reef-release-id" in answer.headers) is (scenario == "default")
+        assert "Answer in metric units." in stub.asked[-1].system
+        status = daemon.get("/reef/status")
+        assert status["storage"]["writable"] is False
+        assert status["scenarios"]["default"]["budgets"][0]["used"] == 30
+        assert ask(daemon, "/v1/messages").status_code == 429
+        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        wait_for(lambda: daemon.get("/reef/status")["storage"]["writable"] or None, "room", seconds=10)
+        _, receipt = daemon.ask("hi", scenario="later")
+        assert daemon.get(f"/reef/records/{receipt}")["status"] == "complete"
+        assert daemon.stop() == 0
+        check_home(daemon.home)
+    finally:
+        daemon.kill()
+
+
+class Cramped(Daemon):
+    """A daemon whose files may not grow beyond 48 KiB from its start on."""
+
+    program = (
+        "-c",
+        "import resource, sys; from daemon.__main__ import main; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (48 * 1024, resource.RLIM_INFINITY)); "
+        "sys.exit(main(sys.argv[1:]))",
+    )
+
+
+def test_a_start_on_a_full_disk_says_so_at_once(tmp_path: Path, stub: StubProvider) -> None:
+    daemon_on(tmp_path, tmp_path / "home", stub).stop()
+    daemon = Cramped(tmp_path, "--upstream", stub.url, "--model", "m")
+    try:
+        daemon.start()
+        status = daemon.get("/reef/status")
+        assert "NOT WRITABLE" in rendered(status)
+        assert "the store cannot be written" in status["error"]["message"]
+        assert ask(daemon, "/v1/messages").status_code == 503
+        assert not stub.asked
+        told = subprocess.run(
+            [REEF, "up"], cwd=tmp_path, env=daemon.environ, capture_output=True, text=True, timeout=60
+        )
+        assert "warning: the store cannot be written" in told.stderr
+        assert daemon.process is not None
+        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        check_recovered(daemon, [])
     finally:
         daemon.kill()
 

@@ -33,7 +33,7 @@ def stub(provider: StubProvider) -> StubProvider:
 @pytest.fixture
 def home(shared: House, stub: StubProvider) -> House:
     shared.records.drafts.clear()
-    shared.records.trouble = None
+    shared.records.trouble = shared.records.failed = None
     shared.seen.clear()
     return shared
 

@@ -73,6 +73,35 @@ def test_a_store_that_fails_may_be_overlooked(stub: StubProvider) -> None:
         assert b"agent_record_id" not in streamed
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_nobody_is_asked_for_what_cannot_be_stored(
+    client: httpx.Client, home: House, stub: StubProvider, stream: bool
+) -> None:
+    home.records.failed = Unavailable("the disk is full", hint="make room", retry_after_s=3)
+    for dialect in DIALECTS:
+        answer = client.post(PATHS[dialect], json=body_of(dialect, stream=stream))
+        assert (answer.status_code, answer.headers["retry-after"]) == (503, "3")
+        assert "the disk is full (hint: make room)" in answer.json()["error"]["message"]
+    assert client.post("/v1/messages/count_tokens", json=body_of("messages")).status_code == 503
+    assert not stub.asked
+    home.records.failed = None
+    assert client.post("/v1/messages", json=body_of("messages")).status_code == 200
+
+
+def test_no_receipt_of_a_record_that_will_not_be_goes_out(stub: StubProvider) -> None:
+    with house(stub.url, on_record_failure="serve") as lenient, httpx.Client(base_url=lenient.url) as client:
+        lenient.records.failed = lenient.records.trouble = Unavailable("the disk is full")
+        for dialect in DIALECTS:
+            answer = client.post(PATHS[dialect], json=body_of(dialect, stream=True))
+            assert answer.status_code == 200
+            assert not {"x-reef-agent-record-id", "request-id", "x-request-id"} & set(answer.headers)
+            assert answer.headers["x-reef-release-id"] == "r1"
+        lenient.records.trouble = None  # there is room again, and nobody has shown it yet
+        answer = client.post("/v1/messages", json=body_of("messages", stream=True))
+        assert b"agent_record_id" in answer.content
+        assert "x-reef-agent-record-id" not in answer.headers
+
+
 ODD = b"x-odd: a\x01b\r\nx-request-id: a\0b\r\nx-del: \x7f\r\nx-even: a\tb\r\nconnection: close\r\n\r\n"
 
 

@@ -1,5 +1,6 @@
 """Requests through several upstreams: where they go, under which name, and what the record says."""
 
+import asyncio
 import socket
 import threading
 import time
@@ -202,8 +203,36 @@ def test_who_leaves_the_queue_is_recorded_and_asks_nobody(provider: StubProvider
             httpx.post(f"{narrow.url}/v1/messages", json=body_of("messages", "gone"), timeout=0.2)
         first.join()
         drafts = narrow.records.wait(2)
-        assert sorted(draft.status for draft in drafts) == ["aborted", "complete"]
+        gone, answered = sorted(drafts, key=lambda draft: draft.status)
+        assert (gone.status, gone.upstream_ms) == ("aborted", None)
+        assert answered.status == "complete"
+        assert answered.upstream_ms is not None
         assert len(stub.asked) == 1
+
+
+def test_the_time_of_an_upstream_is_without_the_wait_for_its_turn(
+    provider: StubProvider, stub: StubProvider
+) -> None:
+    go_on = threading.Event()
+
+    async def held(asked: Asked) -> str:
+        await asyncio.to_thread(go_on.wait, 10)
+        return "well"
+
+    stub.answer = held
+    section = UpstreamSection(name="narrow", base_url=provider.url, concurrency=1)
+    with house([section]) as narrow, ThreadPoolExecutor(2) as pool:
+        for _ in range(2):
+            pool.submit(httpx.post, f"{narrow.url}/v1/messages", json=body_of("messages"))
+        until = time.monotonic() + 5
+        while not narrow.exchange.router.states()[0].waiting and time.monotonic() < until:
+            time.sleep(0.005)
+        time.sleep(0.2)  # so long it waits at least
+        go_on.set()
+        _, waited = narrow.records.wait(2)
+        assert waited.total_ms is not None
+        assert waited.upstream_ms is not None
+        assert waited.total_ms - waited.upstream_ms >= 200
 
 
 def test_a_scenario_may_have_an_upstream_of_its_own(

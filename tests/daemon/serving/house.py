@@ -18,17 +18,28 @@ from daemon.serving.exchange import Exchange
 from daemon.serving.served import Served
 from daemon.settings.model import UpstreamSection
 from daemon.wire.prefix import Prefix
-from reef.errors import ReefError
+from reef.errors import ReefError, Unavailable
+from reef.feedback import Usage
+from reef.runtime import Billed
 
 
 @dataclass
 class MemoryRecords:
-    """Keeps drafts; `trouble` makes it fail, `refused` are those that it did not keep then."""
+    """Keeps drafts; `trouble` makes it fail, `refused` are those that it did not keep then. Where it is known
+    to have `failed`, it still does so."""
 
     drafts: list[Draft] = field(default_factory=list)
     trouble: ReefError | None = None
+    failed: Unavailable | None = None
     refused: list[Draft] = field(default_factory=list)
     running: set[str] = field(default_factory=set)
+
+    async def ready(self) -> None:
+        if self.failed is not None:
+            raise self.failed
+
+    async def measure(self, draft: Draft) -> None:
+        draft.usage, draft.tokens = Usage(5, 5), Billed(5, 5)
 
     def opened(self, receipt: str, scenario: str) -> None:
         self.running.add(receipt)
@@ -66,6 +77,9 @@ class OneRelease:
         served = Served(scenario, self.release, f"content-{self.release}", self.prefix)
         self.known[self.release] = served
         return served
+
+    async def default(self, scenario: str) -> Served:
+        return Served(scenario, "", "", self.prefix)
 
     async def pinned(self, scenario: str, conversation: str) -> Served | None:
         for draft in self.records.drafts:

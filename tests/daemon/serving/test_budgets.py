@@ -11,6 +11,7 @@ from daemon.serving.budgets import Budgets, warnings
 from daemon.settings.model import BudgetSection, Settings
 from reef.errors import OverBudget
 from reef.feedback import Usage
+from reef.runtime import Billed
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -20,15 +21,19 @@ class Day:
 
     def __init__(self, *rows: BudgetSection) -> None:
         self.time = NOON
-        self.told: list[tuple[str, float]] = []
+        self.told: list[tuple[str, float | None]] = []
         self.budgets = Budgets(rows, self._tell, lambda: self.time)
 
     def _tell(self, scenario: str, what: dict[str, Any]) -> None:
         self.told.append((scenario, what["share"]))
 
     def use(self, usd: float | None, tokens: int = 10, scenario: str = "s", **more: Any) -> None:
-        draft = Draft("r", scenario, more.pop("at", self.time), "chat", upstream_name="main", **more)
-        draft.usage = Usage(tokens, 0, None, usd)
+        self.count(usd, Billed(tokens, 0), scenario, **more)
+
+    def count(self, usd: float | None, tokens: Billed | None, scenario: str = "s", **more: Any) -> None:
+        values = {"upstream_name": "main", "http_status": 200} | more
+        draft = Draft("r", scenario, values.pop("at", self.time), "chat", **values)
+        draft.usage, draft.tokens = Usage(cost=usd), tokens
         self.budgets.count(draft)
 
     def used(self, scenario: str = "s") -> list[float]:
@@ -104,13 +109,48 @@ def test_growth_counting_and_what_nobody_was_asked_for_are_left_out() -> None:
     assert day.budgets.state("s")[0]["unpriced"] == 1
 
 
+def test_tokens_are_all_that_was_read_and_written() -> None:
+    day = Day(BudgetSection(tokens_per_day=70_015, hard=True, warn_at=()))
+    day.count(None, Billed(fresh=10, output=5, cached=50_000, written=20_000))
+    assert day.told == [("s", 1.0)]
+    with pytest.raises(OverBudget, match="70,015 of 70,015 tokens"):
+        day.budgets.admit("s")
+
+
+def test_answers_without_usage_are_counted_apart_and_told_of_once_a_day(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    day = Day(BudgetSection(tokens_per_day=100, usd_per_day=1.0))
+    day.count(None, None, http_status=500)
+    day.count(None, None, http_status=None)
+    assert day.told == []
+    day.count(None, None)
+    day.count(None, None)
+    assert day.told == [("s", None)]
+    usd, tokens = day.budgets.state("s")
+    assert (usd["uncounted"], usd["unpriced"], tokens["uncounted"]) == (2, 0, 2)
+    assert "unpriced" not in tokens
+    (line,) = [record.getMessage() for record in caplog.records]
+    assert '"stream_options": {"include_usage": true}' in line
+    day.time = NOON + timedelta(hours=12)
+    day.count(None, None)
+    assert day.told == [("s", None)] * 2
+
+
+def test_money_alone_tells_of_no_answer_without_usage_but_shows_it() -> None:
+    day = Day(BudgetSection(usd_per_day=1.0))
+    day.count(None, None)
+    assert day.told == []
+    assert day.budgets.state("s")[0]["uncounted"] == 1
+
+
 def test_what_was_used_before_a_restart_counts_and_is_not_told_again() -> None:
     day = Day(BudgetSection(match="s", usd_per_day=1.0, hard=True))
     asked: list[tuple[str, str]] = []
 
     def used_since(scenario: str, since: str) -> Used:
         asked.append((scenario, since))
-        return Used(0.9)
+        return Used(0.9, uncounted=1)
 
     day.budgets.load(["s", "unbounded"], used_since)
     assert asked == [("s", "2026-01-31")]

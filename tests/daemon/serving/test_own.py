@@ -127,3 +127,12 @@ def test_a_store_that_fails_and_a_missing_model_are_errors(stub: StubProvider) -
         complete(stub, MemoryRecords(trouble=ReefError("broken")))
     with pytest.raises(Unsupported, match="names a model"):
         complete(stub, MemoryRecords(), model=None)
+
+
+def test_nobody_is_asked_for_what_cannot_be_stored(stub: StubProvider) -> None:
+    asked = len(stub.asked)
+    full = MemoryRecords(failed=Unavailable("the disk is full"))
+    with pytest.raises(Unavailable, match="the disk is full"):
+        complete(stub, full)
+    assert len(stub.asked) == asked
+    assert complete(stub, full, record=False).receipt is None

@@ -1,0 +1,85 @@
+"""A store that failed is asked again by a real write, by one at a time and not all the time."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from sqlalchemy import Connection, func, select, text
+
+from daemon.store import probe
+from daemon.store.schema import pieces
+from daemon.store.store import Store
+from reef.errors import Unavailable
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    opened = Store.at(tmp_path / "reef.db")
+    yield opened
+    opened.close()
+
+
+def pages(store: Store, most: int) -> None:
+    """Let the database have no more pages than these (or than it has)."""
+    store.writer.submit(
+        lambda connection: connection.exec_driver_sql(f"PRAGMA max_page_count={most}")
+    ).result(9)
+
+
+def fill(store: Store) -> None:
+    pages(store, 1)
+    with pytest.raises(Unavailable, match="full"):
+        store.writer.submit(probe.put).result(9)
+
+
+def small(connection: Connection) -> None:
+    connection.execute(text("INSERT INTO tags VALUES ('s', 'small', 'r')"))
+
+
+def outcomes(store: Store, callers: int) -> list[BaseException | None]:
+    async def all_at_once() -> list[BaseException | None]:
+        return await asyncio.gather(*(store.ready() for _ in range(callers)), return_exceptions=True)
+
+    return asyncio.run(all_at_once())
+
+
+def test_one_that_never_failed_is_not_asked(store: Store) -> None:
+    fill_level = store.size_bytes()
+    assert outcomes(store, 3) == [None] * 3
+    assert (store.size_bytes(), store.trouble) == (fill_level, None)
+
+
+def test_it_leaves_nothing_behind(store: Store) -> None:
+    asyncio.run(store.prove())
+    assert store.read_now(lambda c: c.execute(select(func.count()).select_from(pieces)).scalar()) == 0
+
+
+def test_nobody_asks_again_at_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    fill(store)
+    pages(store, 10**6)
+    (refused,) = outcomes(store, 1)
+    assert isinstance(refused, Unavailable)
+    assert ("full" in refused.message, refused.hint[:9]) == (True, "free some")
+    assert 1 <= refused.retry_after_s <= probe.EVERY_S
+    monkeypatch.setattr(probe, "EVERY_S", 0.0)
+    assert outcomes(store, 1) == [None]
+    assert (store.writer.failed, store.trouble) == (None, None)
+
+
+def test_a_small_write_that_goes_through_shows_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "EVERY_S", 0.0)
+    fill(store)
+    store.writer.submit(small).result(9)
+    assert store.writer.last_error is None
+    assert store.trouble is store.writer.failed is not None
+    assert all(isinstance(each, Unavailable) for each in outcomes(store, 2))
+
+
+def test_one_proves_while_the_others_are_refused(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "EVERY_S", 0.0)
+    fill(store)
+    pages(store, 10**6)
+    first, *others = outcomes(store, 5)
+    assert first is None
+    assert all(isinstance(each, Unavailable) for each in others)
+    assert outcomes(store, 5) == [None] * 5
