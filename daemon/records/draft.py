@@ -47,13 +47,15 @@ class Draft:
     release_id: str | None = None
     content_id: str | None = None
     model: str | None = None
+    asked_as: str | None = None
+    """The model's name at an upstream that stands in for another."""
     upstream_name: str | None = None
     upstream_request_id: str | None = None
     aliases: Sequence[str] = ()
     """Further names known from headers (the upstream's request id)."""
     dropped: Sequence[str] = ()
     attempts: list[str] = field(default_factory=list)
-    """How each try before the last ended, at this upstream or another."""
+    """How each try but the one that this tells of ended, at this upstream or another."""
     usage: Usage = Usage()
     """Read off `response` when it is stored."""
     superseded: Sequence[tuple[str, str]] = ()

@@ -126,7 +126,7 @@ class EntryMaker:
         return Entry(draft, row, names, messages, usage)
 
     def _usage(self, draft: Draft, parsed: Parsed) -> Usage:
-        price = self._price_of(draft.upstream_name, draft.model, parsed.model)
+        price = self._price_of(draft.upstream_name, draft.asked_as or draft.model, parsed.model)
         return Usage(
             parsed.input_tokens,
             parsed.output_tokens,

@@ -7,6 +7,7 @@ import anthropic
 import httpx
 import pytest
 
+from reef_cli.render.reports import explain
 from tests.e2e.running import TOKEN, Daemon, running
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
 
@@ -33,6 +34,18 @@ api_key_file = "key"
 match = "local-*"
 recipe = "record"
 upstream = "local"
+"""
+PRICES = """
+[[price]]
+model = "claude-*"
+input = 3
+output = 15
+
+[[price]]
+model = "*"
+upstream = "local"
+input = 0
+output = 0
 """
 CHAT = [{"role": "user", "content": "hi"}]
 
@@ -113,3 +126,23 @@ def test_titles_and_repeats_are_told_apart(daemon: Daemon) -> None:
     first, second, third = daemon.get("/reef/scenarios/local-x/records", payload=0)["records"]
     assert [record["kind"] for record in (first, second, third)] == ["turn", "turn", "title"]
     assert (first["superseded_by"], second["superseded_by"]) == (second["agent_record_id"], None)
+
+
+def test_the_docs_example_costs_and_shows_what_it_did(
+    tmp_path: Path, provider: StubProvider, local: StubProvider
+) -> None:
+    """Sonnet has no alias where its stand-in is: that is asked for its own model, at that one's price."""
+    config = CONFIG.replace('"claude-*" = "qwen"', '"claude-haiku-*" = "small"') + PRICES
+    (tmp_path / "key").write_text("sk-local\n")
+    (tmp_path / "reef.toml").write_text(config.format(provider=provider.url, local=local.url))
+    provider.answer = lambda asked: Fault(529, "overloaded")
+    with running(tmp_path) as daemon:
+        text, record = ask(daemon)
+    assert (text, local.asked[-1].payload["model"]) == ("from here", "qwen")
+    assert (record["model"], record["usage"]["cost"]) == ("claude-x", 0.0)
+    for line in (
+        "upstream   local (model qwen)",
+        "bridge     messages to chat",
+        "other try  upstream `provider` answered 529",
+    ):
+        assert line in explain(record).splitlines()
