@@ -56,7 +56,8 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
             words = await _words(response)
             if cannot_count(turn, response.status, words):
                 return _replayed(response, words)
-            said = upstream_refused(runtime.name, response.status, words).message
+            where = response.header("location")
+            said = upstream_refused(runtime.name, response.status, words, location=where).message
         except ReefError as error:  # it is away, wants another key, or does not understand the request
             said = error.message
             if isinstance(error, Unavailable):

@@ -34,12 +34,25 @@ def said_in(body: bytes) -> str:
     return said or body[:300].decode(errors="replace").strip() or "nothing more"
 
 
-def upstream_refused(upstream: str, status: int, body: bytes) -> UpstreamFailed:
-    """What an upstream that answered with an error status said."""
+def _place(location: str) -> str:
+    """An address without what may be secret in it."""
+    plain = location.partition("?")[0].partition("#")[0]
+    scheme, slashes, rest = plain.rpartition("//")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"[:300] if slashes else plain[:300]
+
+
+def upstream_refused(
+    upstream: str, status: int, body: bytes, *, location: str | None = None
+) -> UpstreamFailed:
+    """What an upstream that answered with an error status said; `location` is where it redirects to."""
+    said = said_in(body)
+    if 300 <= status < 400 and location:
+        said = f"it redirects to {_place(location)}"
     word = "overloaded: " if status in {503, 529} else ""
     hint = "check base_url of the upstream" if 300 <= status < 400 else "look at the upstream's own log"
     return UpstreamFailed(
-        f"upstream `{upstream}` answered {status}: {word}{said_in(body)}",
+        f"upstream `{upstream}` answered {status}: {word}{said}",
         hint=hint,
         status=status,
         body=body,

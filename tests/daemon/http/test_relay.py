@@ -103,7 +103,9 @@ def test_what_names_no_model_goes_to_the_first_that_speaks_its_dialect(
 ) -> None:
     """Also where every upstream takes some models only."""
     sections = [
-        UpstreamSection(name="claude", base_url="http://127.0.0.1:9", api=("anthropic",), models=("claude-*",)),
+        UpstreamSection(
+            name="claude", base_url="http://127.0.0.1:9", api=("anthropic",), models=("claude-*",)
+        ),
         UpstreamSection(name="gpt", base_url=provider.url, api=("openai",), models=("gpt-*",)),
         UpstreamSection(name="last", base_url="http://127.0.0.1:9", models=("x",)),
     ]
