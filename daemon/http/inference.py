@@ -49,8 +49,8 @@ class Place:
 
 
 def place_of(path: str) -> Place | None:
-    """Where a path belongs among the provider routes; None when it does not. A slash at the end of one that is
-    served counts for nothing."""
+    """Where a path belongs among the provider routes; None when it does not. A slash at the end of one that
+    is served counts for nothing."""
     found = _SCOPED.fullmatch(path)
     if found is None:
         return None

@@ -28,8 +28,8 @@ def wrong_method(method: str, path: str, allowed: tuple[str, ...], shape: Dialec
 
 
 def unknown_path(scope: Scope, path: str, headers: Mapping[str, str]) -> NotFound:
-    """The error for a path (after `/v1`) that nobody serves. Where the base URL is at fault it names the right
-    one."""
+    """The error for a path (after `/v1`) that nobody serves. Where the base URL is at fault it names the
+    right one."""
     method, plain = scope["method"], path.rstrip("/")
     inner = plain.removeprefix("/v1")
     if inner != plain and methods_of(inner):

@@ -110,3 +110,23 @@ def test_explain_says_nothing_of_a_way_without_turns() -> None:
     assert "\nupstream  main\n" in told
     assert not [word for word in ("bridge", "other try", "dropped") if word in told]
     assert "upstream" not in explain({**plain, "upstream": {"name": None, "model": "m"}})
+
+
+def test_status_says_what_a_state_hides() -> None:
+    idle = {
+        "name": "engine",
+        "kind": "engine",
+        "state": "ready",
+        "model": "m",
+        "url": "/m",
+        "detail": "unloaded",
+    }
+    told = status({**STATUS, "config_changed": True, "serving": {"upstreams": [idle]}})
+    assert "engine (engine, ready): m at /m (unloaded)" in told
+    assert "the configuration has changed; it takes effect after `reef down`, then `reef up`" in told
+    assert "the configuration has changed" not in status(STATUS)
+
+
+def test_an_error_without_a_time() -> None:
+    told = status({**STATUS, "error": {"message": "disk full", "hint": "free some", "at": None}})
+    assert "\nlast error: disk full\nhint: free some" in told

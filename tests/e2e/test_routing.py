@@ -111,6 +111,25 @@ def test_another_stands_in_over_a_bridge_with_its_own_key(
     assert "sk-own" not in str(asked.headers)
 
 
+def test_words_that_no_record_has_are_refused(daemon: Daemon) -> None:
+    """An empty list would say that there is none."""
+    ask(daemon)
+    with daemon.client() as client:
+        for scope in ("/reef/records", "/reef/scenarios/default/records"):
+            for query, known in (
+                ({"kind": "bogus"}, "turn, title, compaction, count_tokens, episode"),
+                ({"status": "bogus"}, "complete, aborted, failed"),
+                ({"request_type": "bogus"}, "inference, report, train"),
+                ({"limit": "-1"}, "1 to 1000"),
+                ({"limit": "100000"}, "1 to 1000"),
+                ({"limit": "0"}, "1 to 1000"),
+            ):
+                answer = client.get(scope, params=query)
+                assert (answer.status_code, known in answer.json()["error"]["hint"]) == (400, True)
+            for kind in ("turn", "title", "compaction", "count_tokens", "episode"):
+                assert client.get(scope, params={"kind": kind, "status": "failed"}).status_code == 200
+
+
 def test_a_scenario_with_an_upstream_of_its_own(daemon: Daemon, provider: StubProvider) -> None:
     text, record = ask(daemon, "/s/local-shop")
     assert (text, record["upstream"]["name"]) == ("from here", "local")
