@@ -48,7 +48,8 @@ def upstream_refused(
     """What an upstream that answered with an error status said; `location` is where it redirects to."""
     said = said_in(body)
     if 300 <= status < 400 and location:
-        said = f"it redirects to {_place(location)}"
+        leads = f"it redirects to {_place(location)}"
+        said = f"{said}; {leads}" if body.strip() else leads
     word = "overloaded: " if status in {503, 529} else ""
     hint = "check base_url of the upstream" if 300 <= status < 400 else "look at the upstream's own log"
     return UpstreamFailed(
