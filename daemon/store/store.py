@@ -25,16 +25,9 @@ class Store:
 
     def __init__(self, url: str) -> None:
         self.url = url
-        writing = writer_engine(url)
-        try:
-            migrate(writing)
-        except OperationalError as error:
-            raise cannot_write(error) from error
-        except DatabaseError as error:
-            raise _damaged(writing, error) from error
-        self._writing = writing
+        self._writing = _opened(url)
         self.reader: Engine = reader_engine(url)
-        self.writer = Writer(writing)
+        self.writer = Writer(self._writing)
 
     @classmethod
     def at(cls, path: Path) -> "Store":
@@ -107,6 +100,23 @@ class Store:
         self.writer.close()
         self.reader.dispose()
         self._writing.dispose()
+
+
+def _opened(url: str) -> Engine:
+    """The writer's engine, on a database that is up to date."""
+    engine = writer_engine(url)
+    try:
+        migrate(engine)
+    except OperationalError as error:
+        engine.dispose()
+        raise cannot_write(error) from error
+    except DatabaseError as error:
+        engine.dispose()
+        raise _damaged(engine, error) from error
+    except ReefError:
+        engine.dispose()
+        raise
+    return engine
 
 
 def _damaged(engine: Engine, error: DatabaseError) -> ReefError:

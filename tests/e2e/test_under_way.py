@@ -143,4 +143,5 @@ def test_down_during_a_stream(here: Terminal, dialect: str) -> None:
     assert "Traceback" not in (here.home / "logs" / "daemon.log").read_text()
     with StubProvider() as stub:
         here.up("--upstream", stub.url)
-        assert here.reef("explain", receipt, "--json").json["status"] == "aborted"
+        record = here.reef("explain", receipt, "--json").json
+        assert (record["status"], "was stopped" in record["error"]["message"]) == ("failed", True)

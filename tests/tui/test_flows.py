@@ -71,7 +71,7 @@ def test_a_waiting_candidate_is_read_and_promoted(daemon: Daemon) -> None:
 
 def test_a_step_is_watched_to_its_decision(daemon: Daemon, stub: StubProvider) -> None:
     async def scene(stage: Stage) -> None:
-        stub.delay_s = 2.0
+        stub.delay_s = 4.0
         complain(daemon, SENTENCE)
         await stage.see("evaluating")
         await stage.press("s")
