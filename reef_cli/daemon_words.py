@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from reef_cli.exits import UsageError
+
 CONTEXT = {"allow_extra_args": True, "ignore_unknown_options": True}
 """Lets `--section.key VALUE` through to the daemon."""
 
@@ -40,7 +42,11 @@ def daemon_words(
     engine: str | None,
     settings: Sequence[str],
 ) -> list[str]:
-    """The flags that were given, then `settings` (`--section.key VALUE ...`) as they are."""
+    """The flags that were given, then `settings` (`--section.key VALUE ...`) as they are.
+
+    Raises:
+        UsageError: the value of a flag looks like another flag.
+    """
     given = (
         ("-c", config),
         ("--port", port),
@@ -50,5 +56,8 @@ def daemon_words(
         ("--upstream-key-env", key_env),
         ("--engine", engine),
     )
+    for flag, value in given:
+        if str(value).startswith("-"):
+            raise UsageError(f"`{flag}` needs a value, not `{value}`", hint=f"write {flag} VALUE")
     words = [str(part) for flag, value in given if value is not None for part in (flag, value)]
     return [*words, *(["--no-auth"] if no_auth else []), *settings]

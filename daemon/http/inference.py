@@ -17,6 +17,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.http.model_list import model_list
 from daemon.http.request_body import read_body
+from daemon.http.strays import methods_of, unknown_path, wrong_method
 from daemon.http.watch import ClientWatch
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
@@ -24,7 +25,7 @@ from daemon.serving.refusal import refusal
 from daemon.serving.relay import Relay
 from daemon.wire.codec import codec_for, dialect_of
 from daemon.wire.encoding import decode
-from reef.errors import Invalid, NotFound, ReefError, Unavailable, Unsupported
+from reef.errors import Invalid, ReefError, Unavailable, Unsupported
 from reef.ids import DEFAULT_SCENARIO, check_scenario
 from reef.runtime import Dialect, Header
 
@@ -48,9 +49,14 @@ class Place:
 
 
 def place_of(path: str) -> Place | None:
-    """Where a path belongs among the provider routes; None when it does not."""
+    """Where a path belongs among the provider routes; None when it does not. A slash at the end of one that
+    is served counts for nothing."""
     found = _SCOPED.fullmatch(path)
-    return Place(found[1], found[2], found[3] or "/") if found else None
+    if found is None:
+        return None
+    after = found[3] or "/"
+    plain = after.rstrip("/")
+    return Place(found[1], found[2], plain if methods_of(plain) else after)
 
 
 class InferenceApp:
@@ -93,7 +99,7 @@ class InferenceApp:
         method, dialect = scope["method"], dialect_of(place.path)
         try:
             recorded = method == "POST" and dialect is not None
-            if not recorded and (own := await self._other(method, place.path, headers)) is not None:
+            if not recorded and (own := await self._other(scope, place.path, headers)) is not None:
                 await _write(own, send)
                 return
             body = await read_body(receive, headers, self._max_body)
@@ -169,9 +175,9 @@ class InferenceApp:
             del self._running[task]
             watch.end()
 
-    async def _other(self, method: str, path: str, headers: list[Header]) -> Answer | None:
+    async def _other(self, scope: Scope, path: str, headers: list[Header]) -> Answer | None:
         """What is answered here; None for what is passed on."""
-        named = dict(headers)
+        named, method = dict(headers), scope["method"]
         if method == "GET" and path == "/responses" and named.get("upgrade", "").lower() == "websocket":
             answer = refusal(
                 Unsupported("this server has no websockets", hint="use HTTP"), codec_for("responses")
@@ -179,15 +185,20 @@ class InferenceApp:
             answer.status = 426
             answer.headers.append(("upgrade", "HTTP/1.1"))
             return answer
-        if method == "GET" and (path == "/models" or path.startswith("/models/")):
-            models = await self._exchange.router.models()
-            return model_list(models, path[len("/models/") :], anthropic="anthropic-version" in named)
+        allowed = methods_of(path)
+        if method in allowed and method != "POST":
+            return await self._models(path[len("/models/") :], anthropic="anthropic-version" in named)
         if self._relay.takes(method, path):
             return None
-        raise NotFound(
-            f"{method} /v1{path} is not served here",
-            hint=f'to pass it on to the upstream: [reef] relay = ["{path[:100]}"]',
-        )
+        if allowed:
+            return wrong_method(method, path, allowed, _shape(path, named))
+        raise unknown_path(scope, path, named)
+
+    async def _models(self, wanted: str, *, anthropic: bool) -> Answer:
+        router = self._exchange.router
+        taker = await router.taker(wanted) if wanted else None
+        models = [(taker, wanted)] if taker is not None else await router.models()
+        return model_list(models, wanted, anthropic=anthropic)
 
 
 def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:

@@ -70,7 +70,7 @@ def _serving(here: Rooms) -> list[str]:
         family(
             "reef_upstream_state",
             "gauge",
-            "1 for the state that an upstream is in.",
+            "1 for the state that an upstream is in; an unloaded local model is ready, and loads when asked.",
             ("upstream", "kind", "state"),
             [((up.name, up.kind, state), up.state == state) for up in states for state in STATES],
         ),

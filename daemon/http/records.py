@@ -1,6 +1,7 @@
 """/reef/records: reading what passed through."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, get_args
 
 from starlette.requests import Request
 from starlette.routing import Route
@@ -8,13 +9,23 @@ from starlette.routing import Route
 from daemon.growth import steps
 from daemon.http.answers import Json
 from daemon.http.rooms import int_param, rooms
-from daemon.records.query import Filter, find, listing, story, to_wire
+from daemon.records.draft import RecordKind, RecordStatus
+from daemon.records.query import MAX_LIMIT, Filter, find, listing, story, to_wire
 from daemon.records.references import by_any_name
 from daemon.releases import catalog
 from daemon.store.codec import load
 from reef.errors import Invalid
 
 _ORDERS = {"asc": False, "desc": True}
+_TYPES = ("inference", "report", "train")
+
+
+def _word(request: Request, key: str, known: Sequence[str]) -> str | None:
+    """One of the words that a filter knows, or none. Raises `Invalid`."""
+    word = request.query_params.get(key)
+    if word is not None and word not in known:
+        raise Invalid(f"there is no {key} `{word[:40]}`", hint=f"one of {', '.join(known)}")
+    return word
 
 
 def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
@@ -27,10 +38,10 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
         scenario=scenario,
         after_sequence=int_param(request, "after_sequence", 0),
         after=query.get("after"),
-        limit=int_param(request, "limit", 50),
-        request_type=query.get("request_type"),
-        kind=query.get("kind"),
-        status=query.get("status"),
+        limit=int_param(request, "limit", 50, at_least=1, at_most=MAX_LIMIT),
+        request_type=_word(request, "request_type", _TYPES),
+        kind=_word(request, "kind", get_args(RecordKind)),
+        status=_word(request, "status", get_args(RecordStatus)),
         run=query.get("run"),
         session=query.get("session"),
         reported=None if (reported := query.get("reported")) is None else reported in ("1", "true"),

@@ -53,7 +53,7 @@ class Draft:
     """Further names known from headers (the upstream's request id)."""
     dropped: Sequence[str] = ()
     attempts: list[str] = field(default_factory=list)
-    """How each try before the last ended, at this upstream or another."""
+    """How each try but the one that this tells of ended, at this upstream or another."""
     usage: Usage = Usage()
     """As the upstream reported it; read off `response` when it is stored."""
     tokens: Billed | None = None

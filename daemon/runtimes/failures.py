@@ -38,6 +38,10 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
             return UpstreamFailed(
                 f"{where} refused the connection: {error}", hint="is it running?", sent=False
             )
+        case errors.Unanswered():
+            return UpstreamFailed(
+                f"{where} closed the connection without an answer", hint="try again; look at its own log"
+            )
         case errors.BrokeOff():
             return UpstreamFailed(f"{where} broke off in the middle", hint="try again; look at its own log")
         case errors.NotHttp():

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from daemon.runtimes.models import is_gguf
+from daemon.runtimes.gguf import is_gguf
 from reef.errors import Unavailable
 
 FETCH_TIMEOUT_S = 900

@@ -6,7 +6,6 @@ them) or `NAME.json` (a model of another server on this machine).
 
 import os
 import re
-import struct
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -14,11 +13,11 @@ from typing import Any
 
 import orjson
 
+from daemon.runtimes.gguf import is_gguf
 from reef.errors import Conflict, Invalid, NotFound
 
 DEFAULT_MODEL = "smollm2"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:+-]{0,99}")
-_GGUF_VERSIONS = (2, 3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +106,6 @@ def check_free(name: str) -> None:
         )
     if name in KNOWN:
         raise Conflict(f"`{name}` is the name of a model that Reef knows", hint="give yours another: --name")
-
-
-def is_gguf(path: Path) -> bool:
-    """Whether a file begins as a GGUF file does.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    with path.open("rb") as file:
-        return begins_as_gguf(file.read(8))
-
-
-def begins_as_gguf(head: bytes) -> bool:
-    return len(head) >= 8 and head[:4] == b"GGUF" and struct.unpack("<I", head[4:8])[0] in _GGUF_VERSIONS
 
 
 def find_model(path: Path) -> Path:

@@ -4,6 +4,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daemon.runtimes.fetch import fetch, fetch_package
+from daemon.runtimes.gguf import check_whole
 from daemon.runtimes.keeping import Progress, file_sha256, silent
 from daemon.runtimes.models import (
     KNOWN,
@@ -11,7 +12,6 @@ from daemon.runtimes.models import (
     check_name,
     file_of,
     find_server,
-    is_gguf,
     keep_server,
     path_of,
     server_file,
@@ -119,8 +119,7 @@ def _add_file(path: Path, name: str | None, sha256: str | None) -> str:
         if not path.is_file():
             known = ", ".join((*KNOWN, *(f"{server}:MODEL" for server in SERVERS)))
             raise NotFound(f"no file at {path}", hint=f"give a GGUF file, or one of: {known}")
-        if not is_gguf(path):
-            raise Invalid(f"{path} is not a GGUF file", hint="give the path of a .gguf model")
+        check_whole(path)
         if sha256 is not None and (found := file_sha256(path)) != sha256:
             raise Invalid(f"{path} has another sha256: {found}", hint="download it again")
     except OSError as error:

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import httpx
 
+from daemon.runtimes.gguf import begins_as_gguf
 from daemon.runtimes.keeping import Progress, keep, unfinished
-from daemon.runtimes.models import begins_as_gguf
 from reef import __version__
 from reef._url import http_address
 from reef.errors import Invalid, ReefError, Unavailable

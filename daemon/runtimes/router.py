@@ -64,6 +64,14 @@ class Router:
             hint=f"there is: {taken}",
         )
 
+    def speaker(self, dialect: Dialect, upstream: str | None = None) -> Runtime:
+        """The first runtime that speaks a dialect by itself, for a request that can name no model; `upstream`
+        where one is named. Raises as `pick` does where there is none."""
+        for runtime in self.runtimes:
+            if runtime.speaks(dialect) and upstream in (None, runtime.name):
+                return runtime
+        return self.pick(dialect, None, upstream)
+
     def route(
         self, dialect: Dialect, model: str | None = None, upstream: str | None = None
     ) -> tuple[Runtime, ...]:
@@ -97,11 +105,12 @@ class Router:
         section = self._sections.get(runtime.name)
         if model is None:
             return runtime.model
-        if section is None or not section.alias:
-            return model
-        if (name := section.alias.get(model)) is not None:
+        alias = section.alias if section is not None else {}
+        if (name := alias.get(model)) is not None:
             return name
-        return next((name for key, name in section.alias.items() if fnmatchcase(model, key)), model)
+        if (name := next((alias[key] for key in alias if fnmatchcase(model, key)), None)) is not None:
+            return name
+        return model
 
     def price(self, upstream: str | None, asked: str | None, answered: str | None = None) -> Price | None:
         """What a model costs at the runtime of this name: the one that was asked for, which its answer may
@@ -170,13 +179,31 @@ class Router:
 
     async def models(self) -> list[tuple[Runtime, str]]:
         """Every model with the runtime that offers it, aliases too; of equal names the first."""
-        lists = await asyncio.gather(*(runtime.models() for runtime in self.runtimes))
         found: dict[str, Runtime] = {}
-        for runtime, names in zip(self.runtimes, lists, strict=True):
-            aliases = (name for name in self._aliases(runtime) if not _WILD & set(name))
-            for name in (*names, *aliases):
+        for runtime, names in await self._lists():
+            for name in names:
                 found.setdefault(name, runtime)
         return [(runtime, name) for name, runtime in found.items()]
+
+    async def taker(self, model: str) -> Runtime | None:
+        """Who is asked for a model: one that lists it, else one configured for it, else the first that takes
+        any. None where that one lists its models, and this is none of them."""
+        lists = await self._lists()
+        for runtime, names in lists:
+            if model in names:
+                return runtime
+        if (found := self._configured(self.runtimes, model)) is not None:
+            return found
+        taker = self._open(self.runtimes, model)
+        return next((runtime for runtime, names in lists if runtime is taker and not names), None)
+
+    async def _lists(self) -> list[tuple[Runtime, list[str]]]:
+        """Each runtime with the models it offers, aliases too."""
+        lists = await asyncio.gather(*(runtime.models() for runtime in self.runtimes))
+        return [
+            (runtime, [*names, *(name for name in self._aliases(runtime) if not _WILD & set(name))])
+            for runtime, names in zip(self.runtimes, lists, strict=True)
+        ]
 
     def states(self) -> list[RuntimeState]:
         return [runtime.state() for runtime in self.runtimes]

@@ -1,45 +1,131 @@
 """Asking the upstreams of one exchange: the one it was meant for, then those that stand in for it."""
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from daemon.runtimes.again import REPEATED, answered
 from daemon.runtimes.router import Router
-from daemon.serving.bridging import bridged
+from daemon.serving.bridging import JSON, bridged, cannot_count
+from daemon.serving.refusal import said_in, upstream_refused
 from daemon.serving.turn import Turn
-from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
+from daemon.wire.codec import codec_for
+from daemon.wire.encoding import decode
+from daemon.wire.values import dump, load_object
+from reef.errors import Invalid, ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderRequest, ProviderResponse, Runtime
+
+_WORDS_BYTES, _WORDS_S = 65536, 2.0
+"""How much of a failure is read for what it says, and how long that may hold up whoever stands in."""
+_FATE_CHARS = 300
 
 
 async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: bytes) -> ProviderResponse:
-    """Ask the first runtime, and the next one where it fails before the first byte of its answer.
+    """Ask the first runtime, and where it fails before the first byte of its answer, those that stand in.
 
-    The draft names the runtime asked last, and how each try before ended. Raises what that last one does.
+    The draft names the runtime whose answer it is, and how each other try ended. When nobody can serve, the
+    failure is the first one's: what is wrong with a stand-in is told in its words, and nothing else of it.
+
+    Raises:
+        ReefError: as the first one does; `Unavailable` where one that stands in is only loading.
     """
-    *first, last = runtimes
-    failed: ReefError | None = None
-    for runtime in first:
+    first, *others = runtimes
+    request = _prepared(turn, router, first, body)
+    if not others:
+        return await first.send(request)
+    failed: ReefError | _Failure
+    try:
+        response = await first.send(request)
+    except (UpstreamFailed, TimedOut, Unavailable) as error:
+        failed, said = error, error.message
+    else:
+        if response.status not in REPEATED:
+            return response
+        failed, said = _Failure(response, await _words(response)), answered(first.name, response)
+    attempts, sent = turn.draft.attempts, turn.sent
+    before = len(attempts)
+    attempts.append(said)
+    fates: list[str] = []
+    loading: Unavailable | None = None
+    for runtime in others:
         try:
             response = await runtime.send(_prepared(turn, router, runtime, body))
-        except (UpstreamFailed, TimedOut, Unavailable) as error:
-            failed = error
-        except ReefError as error:  # it wants another key, or does not understand the request
-            if failed is None:
-                raise
-            failed = error
-        else:
-            if response.status not in REPEATED:
+            if response.status < 300:
                 return response
-            failed = UpstreamFailed(answered(runtime.name, response), status=response.status)
-            await response.close()
-        turn.draft.attempts.append(failed.message)
+            words = await _words(response)
+            if cannot_count(turn, response.status, words):
+                return _replayed(response, words)
+            where = response.header("location")
+            said = upstream_refused(runtime.name, response.status, words, location=where).message
+        except ReefError as error:  # it is away, wants another key, or does not understand the request
+            said = error.message
+            if isinstance(error, Unavailable):
+                loading = loading or error
+        fates.append(said[:_FATE_CHARS])
+        attempts.append(fates[-1])
+    del attempts[before]  # it is what the record tells of
+    _prepared(turn, router, first, body)
+    turn.sent = sent
+    told = f" (standing in for it: {'; '.join(fates)})"
+    if loading is not None:
+        why = failed.message if isinstance(failed, ReefError) else failed.message(first.name)
+        raise Unavailable(why + told, hint=loading.hint, retry_after_s=loading.retry_after_s)
+    if isinstance(failed, ReefError):
+        failed.message += told
+        raise failed
+    return failed.with_words(turn, told)
+
+
+class _Failure:
+    """An error status that the first runtime answered with."""
+
+    def __init__(self, response: ProviderResponse, body: bytes) -> None:
+        self._response = response
+        self._body = body
+
+    def message(self, name: str) -> str:
+        return upstream_refused(name, self._response.status, self._body).message
+
+    def with_words(self, turn: Turn, more: str) -> ProviderResponse:
+        """The answer, as its provider shapes it, with more words in its message."""
+        payload = load_object(self._body) or {}
+        error = payload.get("error")
+        if isinstance(error, dict) and isinstance(error.get("message"), str):
+            body = dump({**payload, "error": {**error, "message": error["message"] + more}})
+        else:
+            codec = codec_for(turn.crossing.upstream) if turn.crossing else turn.codec
+            said = UpstreamFailed(said_in(self._body) + more)
+            body = codec.error_body(said, self._response.status)
+        return _replayed(self._response, body)
+
+
+async def _words(response: ProviderResponse) -> bytes:
+    """The beginning of an answer that says what went wrong, in plain bytes; the answer is closed then."""
+    got = bytearray()
     try:
-        return await last.send(_prepared(turn, router, last, body))
-    except ReefError as error:
-        if failed is None or isinstance(error, UpstreamFailed | TimedOut | Unavailable):
-            raise
-        # Nothing is wrong with the request: the one it was meant for failed, and this one is no help.
-        raise UpstreamFailed(error.message, hint=error.hint, sent=False) from error
+        with suppress(ReefError, TimeoutError):  # half of what it says is better than nothing
+            async with asyncio.timeout(_WORDS_S):
+                async for chunk in response.body:
+                    got += chunk
+                    if len(got) > _WORDS_BYTES:
+                        break
+    finally:
+        await response.close()
+    try:
+        return decode(bytes(got), response.header("content-encoding"), limit=_WORDS_BYTES)
+    except Invalid:
+        return b""
+
+
+def _replayed(response: ProviderResponse, body: bytes) -> ProviderResponse:
+    """An answer whose body was read already."""
+
+    async def once() -> AsyncIterator[bytes]:
+        yield body
+
+    kept = [pair for pair in response.headers if pair[0] not in {"content-encoding", "content-type"}]
+    return ProviderResponse(response.status, [*kept, JSON], once())
 
 
 def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderRequest:

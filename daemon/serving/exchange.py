@@ -181,7 +181,9 @@ class Exchange:
             status = status if status in KEPT_STATUS else 400
             body = crossing.error(body, status) if crossing else body
         else:
-            raise upstream_refused(turn.draft.upstream_name or "", status, body)
+            raise upstream_refused(
+                turn.draft.upstream_name or "", status, body, location=response.header("location")
+            )
         return Answer(status, signed_headers(headers, turn.draft, stored=stored), body)
 
     async def _estimated(self, turn: Turn) -> Answer:

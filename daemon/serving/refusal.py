@@ -7,7 +7,7 @@ from daemon.wire.codec import Codec
 from daemon.wire.errors import status_of
 from daemon.wire.headers import advice
 from daemon.wire.values import load_object, mapping, string
-from reef.errors import OverBudget, ReefError, Unavailable, UpstreamFailed
+from reef.errors import OverBudget, ReefError, Unavailable, Unsupported, UpstreamFailed
 from reef.runtime import Header
 
 KEPT_STATUS = frozenset({400, 401, 403, 404, 408, 409, 413, 422, 429})
@@ -21,17 +21,35 @@ def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = (
     headers: list[Header] = [("content-type", "application/json"), *advice(advice_from)]
     if isinstance(error, Unavailable):
         headers.append(("retry-after", str(error.retry_after_s)))
-    if isinstance(error, OverBudget):
-        headers.append(("x-should-retry", "false"))  # SDKs would try again in seconds
+    if isinstance(error, OverBudget | Unsupported):
+        headers.append(("x-should-retry", "false"))  # SDKs take 429 and 501 for what passes in seconds
     return Answer(status, headers, codec.error_body(error, status))
 
 
-def upstream_refused(upstream: str, status: int, body: bytes) -> UpstreamFailed:
-    """What an upstream that answered with an error status said."""
+def said_in(body: bytes) -> str:
+    """What an error of any provider says, in one piece of text."""
     payload = load_object(body) or {}
     error = payload.get("error")
     said = string(mapping(error).get("message")) or string(error) or string(payload.get("message"))
-    said = said or body[:300].decode(errors="replace").strip() or "nothing more"
+    return said or body[:300].decode(errors="replace").strip() or "nothing more"
+
+
+def _place(location: str) -> str:
+    """An address without what may be secret in it."""
+    plain = location.partition("?")[0].partition("#")[0]
+    scheme, slashes, rest = plain.rpartition("//")
+    host, slash, path = rest.partition("/")
+    return f"{scheme}{slashes}{host.rpartition('@')[2]}{slash}{path}"[:300] if slashes else plain[:300]
+
+
+def upstream_refused(
+    upstream: str, status: int, body: bytes, *, location: str | None = None
+) -> UpstreamFailed:
+    """What an upstream that answered with an error status said; `location` is where it redirects to."""
+    said = said_in(body)
+    if 300 <= status < 400 and location:
+        leads = f"it redirects to {_place(location)}"
+        said = f"{said}; {leads}" if body.strip() else leads
     word = "overloaded: " if status in {503, 529} else ""
     hint = "check base_url of the upstream" if 300 <= status < 400 else "look at the upstream's own log"
     return UpstreamFailed(

@@ -40,7 +40,8 @@ class Relay:
         return ".." not in path and any(fnmatchcase(path, pattern) for pattern in self._patterns)
 
     async def answer(self, method: str, call: Call) -> Answer:
-        """The upstream's own answer. The call's dialect is that of the provider that knows its path.
+        """The upstream's own answer. The call's dialect is that of the provider that knows its path. What
+        names no model goes to the scenario's upstream, else to the first that speaks that dialect.
 
         Raises:
             ReefError: there is no such upstream, it failed, or a hard budget is spent.
@@ -48,7 +49,10 @@ class Relay:
         self._budgets.admit(call.scenario)
         body, shape = call.body, call.dialect
         model = string((load_object(body) or {}).get("model")) if body else None
-        runtime = self._router.pick(shape, model, self._upstream_of(call.scenario))
+        upstream = self._upstream_of(call.scenario)
+        runtime = (
+            self._router.pick(shape, model, upstream) if model else self._router.speaker(shape, upstream)
+        )
         if not runtime.speaks(shape):
             raise Unsupported(f"upstream `{runtime.name}` has no {call.path}", hint="name another model")
         name = self._router.name_at(runtime, model)

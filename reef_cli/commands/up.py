@@ -2,6 +2,7 @@
 
 import re
 import shlex
+import time
 from typing import Any
 
 import typer
@@ -28,6 +29,12 @@ from reef_cli.render import status as render
 from reef_cli.session import command
 
 app = command()
+_VERDICT_S, _LOOK_S = 5.0, 0.1
+"""How long a local model has to say that it cannot be loaded; one that takes longer loads on."""
+_ANOTHER_MODEL = (
+    "see `reef logs`; it is loaded again and again until it can be, another one takes `reef down` and "
+    "`reef up --reef.model_path FILE` (or --model NAME)"
+)
 _VARIABLE = re.compile(r"\(from (\w+)\)")
 
 
@@ -47,7 +54,8 @@ def up(
     """Start the daemon in the background and return when it serves.
 
     Any setting can be given as --section.key VALUE. With a daemon already running it only says so. It fails,
-    with the daemon up, when the upstream does not answer or refuses its key.
+    with the daemon up, when the upstream does not answer or refuses its key, or a local model cannot be
+    loaded.
     """
     home = homes.find_home()
     words = daemon_words(config, port, upstream, api, model, key_env, no_auth, engine, context.args)
@@ -64,7 +72,7 @@ def up(
         url, pid = running.url, running.pid
     with Client(url, home=home) as client:
         client.models()  # which asks the upstreams
-        state = client.status()
+        state = _settled(client)
     if running is not None:
         _already_up(words, changed=bool(state.get("config_changed")))
     data: dict[str, Any] = {"url": url, "pid": pid, "home": str(home), "runtime": state.get("serving")}
@@ -75,6 +83,18 @@ def up(
         say(f"warning: {error['message']}\nhint: {error['hint']}")
     hint(state)
     _complain(data["runtime"])
+
+
+def _settled(client: Client) -> dict[str, Any]:
+    """The daemon's status, once no upstream is loading; after a while as it is then."""
+    deadline = time.monotonic() + _VERDICT_S
+    while True:
+        state = client.status()
+        upstreams = (state.get("serving") or {}).get("upstreams") or []
+        loading = any(upstream["state"] == "loading" for upstream in upstreams)
+        if not loading or time.monotonic() > deadline:
+            return state
+        time.sleep(_LOOK_S)
 
 
 def _already_up(words: list[str], *, changed: bool) -> None:
@@ -98,7 +118,8 @@ def _complain(serving: dict[str, Any]) -> None:
     down = [upstream for upstream in upstreams if upstream["state"] == "down"]
     if down and len(down) == len(upstreams):
         detail = "\n".join(upstream["detail"] for upstream in down)
-        raise UpstreamFailed(detail, hint=_remedy(detail))
+        remedy = _remedy(detail) if any(each["kind"] == "http" for each in down) else _ANOTHER_MODEL
+        raise UpstreamFailed(detail, hint=remedy)
     for upstream in down:
         say(f"warning: {upstream['detail']}")
 

@@ -66,7 +66,7 @@ def play(stage: Stage, began: float) -> Outcome:
     asked = [(case, *ask(client, case)) for case in TRAFFIC]
     for case, answer, receipt in asked:
         show.exchange(case, answer, receipt)
-    before = count_right(client, "held-out questions before")
+    before = count_right(client, "held-out questions asked, before")
     out(f"   held out, before: {before} of {len(HELD_OUT)} right (in no task file, and never reported)")
 
     show.heading(2, "Observe", "a score, and what would have been right, for each receipt")
@@ -81,7 +81,7 @@ def play(stage: Stage, began: float) -> Outcome:
     show.heading(4, "Commit", "only what is better becomes a release")
     commit(client)
     published = step["outcome"] == "select"
-    after = count_right(client, "held-out questions after") if published else before
+    after = count_right(client, "held-out questions asked, after") if published else before
     tell_result(client, before, after, published)
     return Outcome(
         published, step["release_id"], before, after, step["metrics"] or {}, time.monotonic() - began

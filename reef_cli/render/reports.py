@@ -3,8 +3,9 @@
 import json
 from typing import Any
 
-from reef_cli.render.text import clip, count, fields, number, short, table, when
+from reef_cli.render.text import clip, count, fields, number, short, table, table_width, when, width
 
+_TRY_COLUMNS = 300
 REASONS = {
     "waiting_for_record": "the exchange is still running",
     "waiting_for_batch": "it waits for a full batch",
@@ -55,7 +56,15 @@ def feedback_text(report: dict[str, Any]) -> str:
 
 
 def records(data: dict[str, Any]) -> str:
-    """Records as a table, in the order of the answer."""
+    """Records as a table, in the order of the answer; the upstreams where there is room for them."""
+    full, rows = _rows(data, upstream=True)
+    if table_width(full, rows) > width():
+        full, rows = _rows(data, upstream=False)
+    return table(full, rows) if rows else "no records yet"
+
+
+def _rows(data: dict[str, Any], *, upstream: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """The headers and the rows of records."""
     several = len({row.get("scenario") for row in data["records"]}) > 1
     rows = [
         (
@@ -64,12 +73,14 @@ def records(data: dict[str, Any]) -> str:
             when(row.get("created_at")),
             row.get("kind") or row.get("request_type") or "-",
             row.get("status") or "-",
+            *(((row.get("upstream") or {}).get("name") or "-",) if upstream else ()),
             row.get("model") or "-",
         )
         for row in data["records"]
     ]
-    headers = ("RECEIPT", *(("SCENARIO",) if several else ()), "TIME", "KIND", "STATUS", "MODEL")
-    return table(headers, rows) if rows else "no records yet"
+    names = ("RECEIPT", "SCENARIO", "TIME", "KIND", "STATUS", "UPSTREAM", "MODEL")
+    left_out = {None if several else "SCENARIO", None if upstream else "UPSTREAM"}
+    return tuple(name for name in names if name not in left_out), rows
 
 
 def explain(record: dict[str, Any]) -> str:
@@ -89,6 +100,7 @@ def explain(record: dict[str, Any]) -> str:
             ("when", when(record.get("created_at"))),
             ("what", " ".join(str(record.get(key) or "") for key in ("kind", "status")).strip()),
             ("model", record.get("model") or ""),
+            *_way(record),
             ("release", short(record.get("release_id")) if record.get("release_id") else ""),
             ("tokens", tokens),
             ("cost", f"${usage['cost']:.6f}" if usage.get("cost") is not None else ""),
@@ -97,6 +109,20 @@ def explain(record: dict[str, Any]) -> str:
         ]
     )
     return "\n\n".join([told, *_story(record)])
+
+
+def _way(record: dict[str, Any]) -> list[tuple[str, str]]:
+    """Who answered, by which name it knows the model, and what happened on the way there."""
+    upstream, metadata = record.get("upstream") or {}, record.get("metadata") or {}
+    name, model = upstream.get("name") or "", upstream.get("model")
+    named = f" (model {model})" if name and model and model != record.get("model") else ""
+    bridged = metadata.get("bridged")
+    return [
+        ("upstream", name + named),
+        ("bridge", f"{record.get('dialect')} to {bridged}" if bridged else ""),
+        *(("other try", clip(attempt, _TRY_COLUMNS)) for attempt in metadata.get("attempts") or []),
+        ("dropped", ", ".join(record.get("dropped") or [])),
+    ]
 
 
 def _story(record: dict[str, Any]) -> list[str]:

@@ -21,10 +21,11 @@ def status(data: dict[str, Any]) -> str:
     )
     warnings = [*(data.get("warnings") or []), *_uncounted(data.get("scenarios") or {})]
     parts = [head, about, *(f"warning: {line}" for line in warnings)]
+    if data.get("config_changed"):
+        parts.append("the configuration has changed; it takes effect after `reef down`, then `reef up`")
     if error := data.get("error"):
-        parts.append(
-            f"last error ({when(error.get('at'))}): {error['message']}\nhint: {error.get('hint', '')}"
-        )
+        at = f" ({when(error['at'])})" if error.get("at") else ""
+        parts.append(f"last error{at}: {error['message']}\nhint: {error.get('hint', '')}")
     if rows := data.get("scenarios"):
         lines = [scenario_row(name, row) for name, row in rows.items()]
         parts.append(table(("SCENARIO", "RECIPE", "RELEASE", "BATCH", "NOW"), lines))
@@ -43,13 +44,15 @@ def _uncounted(scenarios: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def runtimes(serving: dict[str, Any]) -> list[str]:
-    """One line for each upstream."""
+def runtimes(serving: dict[str, Any], *, why_down: bool = True) -> list[str]:
+    """One line for each upstream, with what there is to say of its state."""
     lines = []
     for upstream in serving.get("upstreams") or []:
         model = upstream.get("model") or "the model a request names"
         state = f"{upstream['kind']}, {upstream['state']}"
-        lines.append(f"{upstream['name']} ({state}): {model} at {upstream['url']}")
+        said = upstream.get("detail") if why_down or upstream["state"] != "down" else ""
+        more = f" ({said})" if said else ""
+        lines.append(f"{upstream['name']} ({state}): {model} at {upstream['url']}{more}")
     return lines
 
 
@@ -99,7 +102,7 @@ def up(data: dict[str, Any]) -> str:
     """What `reef up` prints: where it serves, from which home, by which runtime and why."""
     lines = [("home", str(data["home"]))]
     runtime = data.get("runtime") or {}
-    lines += [("runtime", line) for line in runtimes(runtime)]
+    lines += [("runtime", line) for line in runtimes(runtime, why_down=False)]
     lines.append(("why", str(runtime.get("why") or "")))
     lines.append(("next", 'eval "$(reef env)"'))
     return f"reef serves at {data['url']}\n{fields(lines)}"

@@ -57,13 +57,22 @@ def clip(text: str, limit: int) -> str:
 def table(headers: Sequence[str], rows: Sequence[Sequence[Any]], *, columns: int | None = None) -> str:
     """Rows under headers, aligned; the last column gives way where the line would be too long."""
     cells = [[str(cell) for cell in row] for row in rows]
-    widths = [max(len(line[i]) for line in [list(headers), *cells]) for i in range(len(headers))]
+    widths = _widths(headers, cells)
     room = (columns or width()) - sum(widths[:-1]) - 2 * (len(headers) - 1)
     lines = []
     for row in [list(headers), *cells]:
         start = "".join(f"{cell:<{widths[i]}}  " for i, cell in enumerate(row[:-1]))
         lines.append((start + clip(row[-1], max(room, 12))).rstrip())
     return "\n".join(lines)
+
+
+def table_width(headers: Sequence[str], rows: Sequence[Sequence[Any]]) -> int:
+    """Columns that a table takes where nothing gives way."""
+    return sum(_widths(headers, [[str(cell) for cell in row] for row in rows])) + 2 * (len(headers) - 1)
+
+
+def _widths(headers: Sequence[str], cells: Sequence[Sequence[str]]) -> list[int]:
+    return [max(len(line[i]) for line in [headers, *cells]) for i in range(len(headers))]
 
 
 def fields(pairs: Sequence[tuple[str, str]]) -> str:

@@ -175,7 +175,7 @@ def test_more_records_than_the_daemon_hands_out_at_once(
 
 def test_explain_says_what_it_cost() -> None:
     usage = {"input_tokens": 12, "output_tokens": 3, "cost": 0.00021}
-    assert "cost      $0.000210" in reports.explain({**RECORD, "usage": usage})
+    assert "cost       $0.000210" in reports.explain({**RECORD, "usage": usage})
     assert "cost" not in reports.explain(RECORD)
 
 

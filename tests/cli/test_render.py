@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reef_cli.render.reports import REASONS, feedback_text, pair_sentence
+from reef_cli.render.reports import REASONS, explain, feedback_text, pair_sentence, records
 from reef_cli.render.status import budget_words, status
 from reef_cli.render.text import clip, count, fields, number, short, size, table
-from tests.cli.canned import STATUS
+from tests.cli.canned import RECORD, STATUS
 
 CELL = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30)
 
@@ -89,3 +89,48 @@ def test_status_says_what_a_budget_cannot_count() -> None:
     assert budget_words(budget) == "$0.00 of $1.00 today (3 records unpriced, 1 answer not counted)"
     told = status({**STATUS, "scenarios": {"r": {**row, "budgets": [budget]}}})
     assert "warning: no budget of `r` has 1 answer of today that told no usage; " in told
+
+
+def test_records_name_the_upstream_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {**RECORD, "model": "m"}
+    narrow = records({"records": [row]})
+    assert "UPSTREAM" not in narrow
+    assert narrow.endswith("  m")
+    monkeypatch.setenv("COLUMNS", "90")
+    wide = records({"records": [row]})
+    assert wide.splitlines()[0].endswith("STATUS    UPSTREAM  MODEL")
+    assert wide.splitlines()[1].endswith("complete  local     m")
+
+
+def test_explain_says_nothing_of_a_way_without_turns() -> None:
+    plain = {
+        **RECORD,
+        "model": "m",
+        "upstream": {"name": "main", "model": "m"},
+        "metadata": {},
+        "dropped": [],
+    }
+    told = explain(plain)
+    assert "\nupstream  main\n" in told
+    assert not [word for word in ("bridge", "other try", "dropped") if word in told]
+    assert "upstream" not in explain({**plain, "upstream": {"name": None, "model": "m"}})
+
+
+def test_status_says_what_a_state_hides() -> None:
+    idle = {
+        "name": "engine",
+        "kind": "engine",
+        "state": "ready",
+        "model": "m",
+        "url": "/m",
+        "detail": "unloaded",
+    }
+    told = status({**STATUS, "config_changed": True, "serving": {"upstreams": [idle]}})
+    assert "engine (engine, ready): m at /m (unloaded)" in told
+    assert "the configuration has changed; it takes effect after `reef down`, then `reef up`" in told
+    assert "the configuration has changed" not in status(STATUS)
+
+
+def test_an_error_without_a_time() -> None:
+    told = status({**STATUS, "error": {"message": "disk full", "hint": "free some", "at": None}})
+    assert "\nlast error: disk full\nhint: free some" in told

@@ -116,6 +116,20 @@ def test_an_overlong_prompt_is_the_sdks_usual_error(daemon: Daemon) -> None:
         client.messages.create(model="tiny", messages=long, max_tokens=4)
 
 
+def test_it_makes_no_embeddings_and_says_who_might(daemon: Daemon) -> None:
+    with (
+        openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN) as client,
+        pytest.raises(
+            openai.APIStatusError, match=r"`?tiny makes no embeddings .*\[\[upstream\]\]"
+        ) as caught,
+    ):
+        client.embeddings.create(model="tiny", input="hi")
+    assert caught.value.status_code == 501
+    assert caught.value.response.headers["x-should-retry"] == "false"
+    retried = caught.value.response.request.headers["x-stainless-retry-count"]
+    assert retried == "0", "it is no use to ask again"
+
+
 def test_while_it_loads_clients_are_told_when_to_come_back(tmp_path: Path) -> None:
     (tmp_path / "sitecustomize.py").write_text(SLOW_START)
     signal_file = tmp_path / "go"

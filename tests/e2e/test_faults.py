@@ -95,8 +95,8 @@ def packed_badly(asked: Asked) -> list[Step]:
 DEAD = {"refused": "refused the connection", "dns": "no such host", "tls": "TLS handshake failed"}
 FAULTS = {
     **{name: Fault(lambda asked: [], words=words) for name, words in DEAD.items()},
-    "hangs up": Fault(lambda asked: [], words="broke off"),
-    "resets": Fault(lambda asked: [CUT], words="broke off"),
+    "hangs up": Fault(lambda asked: [], words="without an answer"),
+    "resets": Fault(lambda asked: [CUT], words="without an answer"),
     "no http": Fault(lambda asked: [b"SSH-2.0-OpenSSH_9.6\r\n\r\n"], words="failed"),
     "silent": Fault(lambda asked: [LONG], 504, "timeout", "did not answer in time"),
     "half a head": Fault(lambda asked: [b"HTTP/1.1 200 OK\r\nconte", LONG], 504, "timeout", "in time"),

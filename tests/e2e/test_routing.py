@@ -7,6 +7,7 @@ import anthropic
 import httpx
 import pytest
 
+from reef_cli.render.reports import explain
 from tests.e2e.running import TOKEN, Daemon, running
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
 
@@ -33,6 +34,18 @@ api_key_file = "key"
 match = "local-*"
 recipe = "record"
 upstream = "local"
+"""
+PRICES = """
+[[price]]
+model = "claude-*"
+input = 3
+output = 15
+
+[[price]]
+model = "*"
+upstream = "local"
+input = 0
+output = 0
 """
 CHAT = [{"role": "user", "content": "hi"}]
 
@@ -98,6 +111,25 @@ def test_another_stands_in_over_a_bridge_with_its_own_key(
     assert "sk-own" not in str(asked.headers)
 
 
+def test_words_that_no_record_has_are_refused(daemon: Daemon) -> None:
+    """An empty list would say that there is none."""
+    ask(daemon)
+    with daemon.client() as client:
+        for scope in ("/reef/records", "/reef/scenarios/default/records"):
+            for query, known in (
+                ({"kind": "bogus"}, "turn, title, compaction, count_tokens, episode"),
+                ({"status": "bogus"}, "complete, aborted, failed"),
+                ({"request_type": "bogus"}, "inference, report, train"),
+                ({"limit": "-1"}, "1 to 1000"),
+                ({"limit": "100000"}, "1 to 1000"),
+                ({"limit": "0"}, "1 to 1000"),
+            ):
+                answer = client.get(scope, params=query)
+                assert (answer.status_code, known in answer.json()["error"]["hint"]) == (400, True)
+            for kind in ("turn", "title", "compaction", "count_tokens", "episode"):
+                assert client.get(scope, params={"kind": kind, "status": "failed"}).status_code == 200
+
+
 def test_a_scenario_with_an_upstream_of_its_own(daemon: Daemon, provider: StubProvider) -> None:
     text, record = ask(daemon, "/s/local-shop")
     assert (text, record["upstream"]["name"]) == ("from here", "local")
@@ -113,3 +145,23 @@ def test_titles_and_repeats_are_told_apart(daemon: Daemon) -> None:
     first, second, third = daemon.get("/reef/scenarios/local-x/records", payload=0)["records"]
     assert [record["kind"] for record in (first, second, third)] == ["turn", "turn", "title"]
     assert (first["superseded_by"], second["superseded_by"]) == (second["agent_record_id"], None)
+
+
+def test_the_docs_example_costs_and_shows_what_it_did(
+    tmp_path: Path, provider: StubProvider, local: StubProvider
+) -> None:
+    """A stand-in is asked by its alias, at the price of what that names."""
+    config = CONFIG + PRICES
+    (tmp_path / "key").write_text("sk-local\n")
+    (tmp_path / "reef.toml").write_text(config.format(provider=provider.url, local=local.url))
+    provider.answer = lambda asked: Fault(529, "overloaded")
+    with running(tmp_path) as daemon:
+        text, record = ask(daemon)
+    assert (text, local.asked[-1].payload["model"]) == ("from here", "qwen")
+    assert (record["model"], record["usage"]["cost"]) == ("claude-x", 0.0)
+    for line in (
+        "upstream   local (model qwen)",
+        "bridge     messages to chat",
+        "other try  upstream `provider` answered 529",
+    ):
+        assert line in explain(record).splitlines()

@@ -26,6 +26,8 @@ STEADY_AFTER_S = 60.0
 """A child that lived this long starts the back-off anew."""
 STOP_S = 5.0
 LOG_TAIL_BYTES = 2000
+_LOADING = "error loading model:"
+"""Where llama.cpp says what is wrong with a file; what follows it is less telling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +119,7 @@ class EngineProcess:
         key = secrets.token_urlsafe(32)
         self.log_file.parent.mkdir(parents=True, exist_ok=True)
         with self.log_file.open("ab") as sink:
+            start = sink.tell()
             child = self._child = await self._spawn(key, sink)
             assert child.stdin is not None
             assert child.stdout is not None
@@ -133,10 +136,10 @@ class EngineProcess:
             code = await child.wait()
             _kill_group(child.pid)  # what it started itself
         if problem := answer.get("error"):
-            return f"it could not load {self.config.model_path}: {problem} {self._tail()}".strip()
+            return f"it could not load {self.config.model_path}: {problem} {self._tail(start)}".strip()
         if code < 0:  # nobody asked the engine, so its log has nothing to say about it
             return f"it was ended by {_signal(-code)}"
-        return f"it ended with status {code} {self._tail()}".strip()
+        return f"it ended with status {code} {self._tail(start)}".strip()
 
     async def _spawn(self, key: str, sink: IO[bytes]) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -148,14 +151,17 @@ class EngineProcess:
             start_new_session=True,  # Ctrl-C in the terminal is for the daemon, which ends its children
         )
 
-    def _tail(self) -> str:
-        """The last line of the child's log that says something, in brackets."""
+    def _tail(self, start: int) -> str:
+        """What the child's log says since byte `start`, in brackets: why a model is not loaded, else its last
+        line."""
         with suppress(OSError), self.log_file.open("rb") as file:
             file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - LOG_TAIL_BYTES))
+            file.seek(max(start, file.tell() - LOG_TAIL_BYTES))
             lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
-            if said := [line for line in lines if line]:
-                return f"({said[-1][:200]})"
+            said = [line for line in lines if line]
+            told = [line for line in said if _LOADING in line] or said
+            if told:
+                return f"({told[-1][:200]})"
         return ""
 
 

@@ -13,7 +13,7 @@ from daemon.runtimes.engine.shaping import shaping
 from daemon.runtimes.keeping import file_sha256
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
-from reef.errors import Loading, Unavailable, UpstreamFailed
+from reef.errors import Loading, Unavailable, Unsupported, UpstreamFailed
 from reef.runtime import Dialect, ProviderRequest, ProviderResponse, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
@@ -83,6 +83,12 @@ class Engine:
             self._digest = await asyncio.to_thread(file_sha256, self._config.model_path)
 
     async def send(self, request: ProviderRequest) -> ProviderResponse:
+        """See `reef.runtime.Runtime`. Raises Unsupported too: what is asked for is no text."""
+        if self.kind == "engine" and request.path.partition("?")[0] == "/embeddings":
+            raise Unsupported(
+                f"the local model {self.model} makes no embeddings",
+                hint='name an upstream for them: an [[upstream]] with models = ["NAME"]',
+            )
         if self._sending is None:
             raise self._not_now()
         shape = shaping(request, self._engine)

@@ -37,6 +37,10 @@ class BrokeOff(HttpError):
     """The connection ended, or its bytes made no sense any more, before the answer was whole."""
 
 
+class Unanswered(BrokeOff):
+    """The connection ended before the head of an answer was there."""
+
+
 class NotHttp(HttpError):
     """What came is no head of an answer."""
 

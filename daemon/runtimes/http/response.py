@@ -8,7 +8,7 @@ from typing import Protocol
 
 from httptools import HttpParserError, HttpParserUpgrade, HttpResponseParser
 
-from daemon.runtimes.http.errors import BadAnswer, BrokeOff, HttpError, NotHttp
+from daemon.runtimes.http.errors import BadAnswer, BrokeOff, HttpError, NotHttp, Unanswered
 from reef.runtime import Header
 
 HIGH_WATER = 2**18
@@ -137,7 +137,7 @@ class Response(AsyncIterator[bytes]):
             self.over = True
             self.wake()
         else:
-            self.fail(BrokeOff("the connection ended"))
+            self.fail((BrokeOff if self.status else Unanswered)("the connection ended"))
 
     def feed(self, data: bytes) -> None:
         """Bytes of the connection. What makes no sense is its `error` then."""

@@ -217,3 +217,29 @@ def test_an_answer_that_never_ends_is_ended(
     assert "longer than" in answer.text[-300:]
     (draft,) = home.records.wait()
     assert (draft.status, len(draft.response) <= 2**20) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    ("location", "told"),
+    [
+        ("https://me:secret@far.example:8443/v2/chat?key=secret#x", "https://far.example:8443/v2/chat"),
+        ("/elsewhere?token=secret", "/elsewhere"),
+        ("//far.example/x", "//far.example/x"),
+    ],
+)
+def test_a_redirect_says_where_it_leads(
+    client: httpx.Client, home: House, stub: StubProvider, location: str, told: str
+) -> None:
+    stub.answer = lambda asked: Raw((b"",), "text/html", {"location": location}, status=302)
+    answer = client.post("/v1/messages", json=body_of("messages"))
+    message = answer.json()["error"]["message"]
+    assert answer.status_code == 502
+    assert f"answered 302: it redirects to {told} (hint: check base_url" in message
+    assert "secret" not in message + (home.records.drafts[0].error_message or "")
+
+
+def test_an_upstream_that_closes_without_a_word() -> None:
+    with talker(b"") as url, house(url) as silent:
+        answer = httpx.post(f"{silent.url}/v1/messages", json=body_of("messages"))
+    assert answer.status_code == 502
+    assert "closed the connection without an answer" in answer.json()["error"]["message"]

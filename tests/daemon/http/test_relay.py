@@ -63,7 +63,7 @@ def test_anthropics_own_get_its_headers(client: httpx.Client, stub: StubProvider
 
 
 @pytest.mark.parametrize(
-    ("method", "path"), [("GET", "/v1/embeddings"), ("POST", "/v1/other"), ("GET", "/v1/files/%2e%2e/x")]
+    ("method", "path"), [("GET", "/v1/other"), ("POST", "/v1/other"), ("GET", "/v1/files/%2e%2e/x")]
 )
 def test_nothing_else_is(client: httpx.Client, stub: StubProvider, method: str, path: str) -> None:
     answer = client.request(method, path)
@@ -96,3 +96,25 @@ def test_an_upstream_that_has_no_such_path_is_said(provider: StubProvider, stub:
         answer = httpx.post(f"{narrow.url}/v1/embeddings", json={"input": "a"})
         assert (answer.status_code, "`claude`" in answer.text) == (501, True)
     assert not stub.asked
+
+
+def test_what_names_no_model_goes_to_the_first_that_speaks_its_dialect(
+    provider: StubProvider, stub: StubProvider
+) -> None:
+    """Also where every upstream takes some models only."""
+    sections = [
+        UpstreamSection(
+            name="claude", base_url="http://127.0.0.1:9", api=("anthropic",), models=("claude-*",)
+        ),
+        UpstreamSection(name="gpt", base_url=provider.url, api=("openai",), models=("gpt-*",)),
+        UpstreamSection(name="last", base_url="http://127.0.0.1:9", models=("x",)),
+    ]
+    with house(sections, relay=["/files/*"], upstream_of={"shop": "last"}.get) as built:
+        assert httpx.get(f"{built.url}/v1/files/abc").status_code == 200
+        assert [asked.path for asked in stub.asked] == ["/v1/files/abc"]
+        named = httpx.post(f"{built.url}/v1/files/abc", json={"model": "other"})
+        assert (named.status_code, "no upstream takes the model `other`" in named.text) == (404, True)
+        for path, headers in (("/v1/files/a", {"anthropic-version": "1"}), ("/s/shop/v1/files/a", {})):
+            elsewhere = httpx.get(built.url + path, headers=headers)
+            assert elsewhere.status_code == 502
+            assert ("`claude`" if headers else "`last`") in elsewhere.text

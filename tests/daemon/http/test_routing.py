@@ -1,7 +1,6 @@
 """Requests through several upstreams: where they go, under which name, and what the record says."""
 
 import asyncio
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -10,10 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 import httpx
 import pytest
 
-from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
 from reef.errors import Unavailable
-from reef.runtime import DIALECTS, Dialect, ProviderRequest, ProviderResponse
+from reef.runtime import DIALECTS, Dialect
 from tests.daemon.http.asking import PATHS, body_of
 from tests.daemon.serving.house import House, house
 from tests.stub_provider import Asked, Fault, Reply, StubProvider
@@ -81,66 +79,6 @@ def test_a_retry_that_helps_is_recorded_as_one_exchange(home: House, stub: StubP
     assert (draft.status, draft.upstream_name) == ("complete", "first")
     assert draft.attempts == ["upstream `first` answered 429"]
     assert draft.forwarded is None
-
-
-def test_when_all_fail_the_last_one_speaks(home: House, stub: StubProvider, second: StubProvider) -> None:
-    stub.answer = lambda asked: Fault(503, headers={"retry-after-ms": "1"})
-    usual, second.answer = second.answer, lambda asked: Fault(429, "slow down", {"retry-after": "40"})
-    try:
-        answer = httpx.post(f"{home.url}/v1/chat/completions", json=body_of("chat"))
-    finally:
-        second.answer = usual
-    assert (answer.status_code, answer.headers["retry-after"]) == (429, "40")
-    (draft,) = home.records.drafts
-    assert (draft.status, draft.http_status, draft.upstream_name) == ("failed", 429, "second")
-    assert len(draft.attempts) == 2
-
-
-def test_the_record_names_who_was_asked_last_and_says_each_failure_once(stub: StubProvider) -> None:
-    def section(name: str, url: str, **more: object) -> UpstreamSection:
-        return UpstreamSection.model_validate({"name": name, "base_url": url, **more})
-
-    stub.answer = lambda asked: Fault(503)
-    with socket.socket() as unheard:
-        unheard.bind(("127.0.0.1", 0))
-        nobody = f"http://127.0.0.1:{unheard.getsockname()[1]}"
-        three = [
-            section("a", stub.url, fallback=["b", "c"]),
-            section("b", nobody),
-            section("c", nobody, auth="passthrough"),
-        ]
-        with house(three) as built:
-            answer = httpx.post(f"{built.url}/v1/messages", json=body_of("messages"))
-            (draft,) = built.records.drafts
-    assert draft.attempts[0] == "upstream `a` answered 503"
-    assert "`b`" in draft.attempts[1]
-    assert len(draft.attempts) == 2
-    assert (draft.upstream_name, "`c`" in (draft.error_message or "")) == ("c", True)
-    assert answer.status_code == 502, "a key that only the last one wants is not the client's fault"
-
-
-def test_a_failure_is_recorded_where_the_one_that_stands_in_says_not_now(
-    stub: StubProvider, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    send = HttpUpstream.send
-
-    async def loading(self: HttpUpstream, request: ProviderRequest) -> ProviderResponse:
-        if self.name == "b":
-            raise Unavailable("the model is loading", retry_after_s=4)
-        return await send(self, request)
-
-    monkeypatch.setattr(HttpUpstream, "send", loading)
-    stub.answer = lambda asked: Fault(503)
-    both = [
-        UpstreamSection(name="a", base_url=stub.url, fallback=("b",)),
-        UpstreamSection(name="b", base_url=stub.url),
-    ]
-    with house(both) as built:
-        answer = httpx.post(f"{built.url}/v1/messages", json=body_of("messages"))
-        (draft,) = built.records.drafts
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "4")
-    assert (draft.status, draft.attempts) == ("failed", ["upstream `a` answered 503"])
-    assert answer.headers["x-reef-agent-record-id"] == draft.id
 
 
 def test_a_stream_that_broke_is_not_repeated(home: House, stub: StubProvider, second: StubProvider) -> None:

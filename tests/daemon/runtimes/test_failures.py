@@ -1,7 +1,7 @@
 import pytest
 
 from daemon.runtimes.failures import explain
-from daemon.runtimes.http.errors import BadAnswer, NotHttp, ProxyFailed
+from daemon.runtimes.http.errors import BadAnswer, BrokeOff, NotHttp, ProxyFailed, Unanswered
 
 
 @pytest.mark.parametrize("scheme", ["http", "https"])
@@ -18,3 +18,10 @@ def test_only_what_speaks_no_http_is_said_to_have_a_wrong_address() -> None:
     careless = explain(BadAnswer("Duplicate Content-Length"), "main", "http://api.test/v1")
     assert "cannot be read: Duplicate Content-Length" in careless.message
     assert "base_url" not in careless.hint
+
+
+def test_who_said_nothing_did_not_stop_in_the_middle() -> None:
+    silent = explain(Unanswered("the connection ended"), "main", "http://api.test/v1")
+    assert silent.message.endswith("closed the connection without an answer")
+    begun = explain(BrokeOff("the connection ended"), "main", "http://api.test/v1")
+    assert begun.message.endswith("broke off in the middle")

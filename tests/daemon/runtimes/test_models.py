@@ -19,7 +19,7 @@ from daemon.runtimes.models import KNOWN, KnownModel, find_model, models_folder
 from reef.errors import NotFound, Unavailable
 from tests.processes import is_running
 
-WEIGHTS = b"GGUF\x03\0\0\0" + bytes(range(256)) * 64
+WEIGHTS = b"GGUF\x03\0\0\0" + bytes(16) + bytes(range(256)) * 64
 MODEL = KnownModel(
     name="pocket",
     package="reef-pocket-model",

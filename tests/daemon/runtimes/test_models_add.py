@@ -122,6 +122,7 @@ def test_a_file_that_went_away_is_named(tmp_path: Path) -> None:
     [
         (b"hello", {}, "not a GGUF file"),
         (b"GGUF", {}, "not a GGUF file"),
+        (WEIGHTS[:20], {}, "not a whole GGUF file"),
         (WEIGHTS, {"sha256": "0" * 64}, "another sha256"),
         (WEIGHTS, {"sha256": "abc"}, "is no sha256"),
         (WEIGHTS, {"name": "../up"}, "cannot be the name"),

@@ -193,7 +193,7 @@ HEAD = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n"
     ("server", "kind", "words"),
     [
         (nobody, UpstreamFailed, "refused the connection"),
-        (lambda: talker(b""), UpstreamFailed, "broke off"),
+        (lambda: talker(b""), UpstreamFailed, "without an answer"),
         (lambda: talker(HEAD + b"half"), UpstreamFailed, "broke off"),
         (lambda: talker(b"SSH-2.0\r\n\r\n"), UpstreamFailed, "failed"),
         (lambda: talker(b"", hang_up=False), TimedOut, "did not answer in time"),
