@@ -1,7 +1,6 @@
 """/healthz and /reef/status."""
 
 import os
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,6 @@ from daemon.settings.home import Home
 from daemon.settings.load import find_config
 from daemon.store.codec import load
 from reef import __version__
-from reef.errors import Unavailable
 
 COUNT_LIMIT = 1000
 
@@ -40,8 +38,7 @@ async def status(request: Request) -> Json:
         found[name] = await _scenario(here, here.scenarios.get(name))
     total = sum(scenario["counts"]["records"] for scenario in found.values())
     gone = None if here.store.is_there() else "the database is gone: was the home deleted?"
-    with suppress(Unavailable):
-        await here.store.ready()
+    here.store.look_again()
     trouble = here.store.trouble
     problem = gone or (trouble and trouble.message)
     remedy = "start anew: `reef down`, then `reef up`" if gone else trouble and trouble.hint

@@ -75,7 +75,10 @@ class RecordBook:
         Raises:
             Unavailable: the store cannot be written.
         """
+        failed = self.failed
         await self._store.write_together(self._insert, draft)
+        if failed is not None:
+            self._store.works(failed)
         self.tally.add(draft)
 
     async def measure(self, draft: Draft) -> None:

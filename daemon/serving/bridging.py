@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from daemon.serving.turn import Turn
 from daemon.wire.bridge import estimate
-from daemon.wire.bridge.crossing import Crossing, bridged_to
+from daemon.wire.bridge.crossing import bridged_to, cross
 from daemon.wire.values import load_object, load_request, mapping
 from reef.errors import Unsupported
 from reef.runtime import Header, ProviderRequest, Runtime
@@ -26,7 +26,7 @@ def bridged(turn: Turn, runtime: Runtime, body: bytes) -> ProviderRequest:
     other = bridged_to(call.dialect, runtime.speaks)
     if other is None:
         raise Unsupported(f"no bridge leads from `{call.dialect}` to `{runtime.name}`")
-    crossing = turn.crossing = Crossing(call.dialect, other, load_request(body), draft.id)
+    crossing = turn.crossing = cross(call.dialect, other, load_request(body), draft.id)
     draft.forwarded, draft.bridged, draft.dropped = crossing.body, other, crossing.dropped
     headers = crossing.headers(call.headers)
     return ProviderRequest(other, crossing.path, headers, draft.forwarded, turn.facts.stream)

@@ -142,7 +142,7 @@ class Exchange:
     def _stream(self, turn: Turn, response: ProviderResponse) -> Answer:
         encoding = response.header("content-encoding") or ""
         unpack = None if is_plain(encoding) else _upstream_decoder(encoding)
-        stored = not self.keeper.failing  # what is known so far
+        stored = not (self.keeper.serves_anyway and self.keeper.failing)  # as far as is known
         headers = signed_headers(typed(response.headers, EVENTS, turn), turn.draft, stored=stored)
         turn.draft.stream = True
         return Answer(response.status, headers, pump=Stream(turn, response, self.keeper, unpack).pump)

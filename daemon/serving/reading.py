@@ -15,7 +15,9 @@ _CHECK = "check that base_url is a provider's API"
 _SHOWN = 100
 """Bytes of a wrong answer in an error."""
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
-"""With one of these a stream of events begins."""
+"""With one of these a stream of events begins, after what may stand before it."""
+_LONGEST = max(map(len, _FIELDS))
+_BEFORE = b"\xef\xbb\xbf \t\r\n"
 
 
 async def is_event_stream(response: ProviderResponse, *, wanted: bool) -> bool:
@@ -26,9 +28,13 @@ async def is_event_stream(response: ProviderResponse, *, wanted: bool) -> bool:
         return True
     if not wanted or "json" in kind or response.header("content-encoding"):
         return False
-    first = await anext(response.body, b"")
+    first = b""
+    async for chunk in response.body:
+        first += chunk
+        if len(first.lstrip(_BEFORE)) >= _LONGEST:
+            break
     response.body = _followed(first, response.body)
-    return first.lstrip().startswith(_FIELDS)
+    return first.lstrip(_BEFORE).startswith(_FIELDS)
 
 
 async def _followed(first: bytes, rest: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -73,7 +79,7 @@ def read(codec: Codec, draft: Draft, body: bytes) -> Parsed:
     response = parsed.response if parsed.response is not None else load_object(body)
     if response is None:
         raise no_answer(upstream, body)
-    if parsed.response is None or codec.answers(response):
+    if codec.answers(response):
         return parsed
     if told := error_in(response):
         raise UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")

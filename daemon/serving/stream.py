@@ -75,7 +75,7 @@ class Stream:
                 if out := tail.feed(plain):
                     await write(out)
                 if tail.finished:
-                    return None if tail.answered or tail.reasoned else _nothing()
+                    return self._said_nothing()
         except (UpstreamFailed, TimedOut) as error:
             return error
         except BROKEN as error:
@@ -87,7 +87,14 @@ class Stream:
             await write(out)
         if not whole:
             return UpstreamFailed("the stream ended before the answer did", hint=_AGAIN)
-        return None if tail.answered or tail.reasoned or tail.errored else _nothing()
+        return self._said_nothing()
+
+    def _said_nothing(self) -> UpstreamFailed | None:
+        """What is wrong with a stream that ends well, and in which nothing is said."""
+        tail = self._tail
+        if tail.answered or tail.reasoned or tail.errored:
+            return None
+        return UpstreamFailed("the stream ended without an answer", hint=_AGAIN)
 
     async def _last(self, broke: ReefError | None, write: Write) -> bool:
         """Store the record, then let the end of the stream out. True: that was the upstream's own."""
@@ -119,8 +126,3 @@ class Stream:
                     await write(self._unpack(chunk) if self._unpack else chunk)
         except (TimeoutError, UpstreamFailed, TimedOut, *BROKEN):
             return
-
-
-def _nothing() -> UpstreamFailed:
-    """A stream that ends well, and in which nothing is said."""
-    return UpstreamFailed("the stream ended without an answer", hint=_AGAIN)

@@ -6,6 +6,7 @@ Times are RFC 3339 text in UTC with milliseconds, so that they sort; JSON column
 from typing import Any
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     Column,
     Float,
@@ -77,7 +78,9 @@ records = Table(
     Column("input_tokens", Integer),
     Column("output_tokens", Integer),
     Column("cached_tokens", Integer),
-    Column("billed_tokens", Integer, doc="all that was read and written; null: not told, or an older record"),
+    Column(
+        "billed_tokens", BigInteger, doc="all that was read and written; null: not told, or an older record"
+    ),
     Column("cost", Float),
     Column("ttft_ms", Float),
     Column("upstream_ms", Float),

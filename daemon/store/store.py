@@ -4,6 +4,7 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
+from contextlib import suppress
 from math import ceil
 from pathlib import Path
 from time import monotonic
@@ -33,6 +34,9 @@ class Store:
         self.writer = Writer(self._writing)
         self._proving = False
         self._proved_at = 0.0
+        """When the last proof was over, by `time.monotonic`; `_shown_at` of the last that went well."""
+        self._shown_at = 0.0
+        self._looking: asyncio.Task[None] | None = None
 
     @classmethod
     def at(cls, path: Path) -> "Store":
@@ -69,21 +73,20 @@ class Store:
         return self.writer.ask_together(lambda connection, _: (work(connection),), None)
 
     async def prove(self) -> None:
-        """Show by a small write that the store takes writes. Raises `Unavailable` where it does not."""
+        """Show by a write that the store takes writes. Raises `Unavailable` where it does not."""
         self._proving = True
         try:
             await self.write(probe.put)
             await self.write(probe.take_back)
-            if self.writer.failed is not None:
-                log.info("the store takes writes again")
-                self.writer.failed = None
+            self._shown_at = monotonic()
         finally:
             self._proved_at = monotonic()
             self._proving = False
 
     async def ready(self) -> None:
         """Return where the store takes writes, as far as is known. Of those who ask while it does not, one
-        proves every few seconds whether it does again; the others are refused.
+        proves every few seconds whether it does again, and is let through; the others are refused until
+        what that one has to store is stored (`works`): there may be room for a proof and for no more.
 
         Raises:
             Unavailable: what it last failed with.
@@ -91,18 +94,39 @@ class Store:
         failed = self.writer.failed
         if failed is None:
             return
-        wait = max(self.writer.failed_at, self._proved_at) + probe.EVERY_S - monotonic()
-        if self._proving or wait > 0:
-            raise Unavailable(failed.message, hint=failed.hint, retry_after_s=max(1, ceil(wait)))
+        if self._proving or (wait := self._wait_s()) > 0:
+            seconds = probe.EVERY_S if self._proving else wait
+            raise Unavailable(failed.message, hint=failed.hint, retry_after_s=max(1, ceil(seconds)))
         await self.prove()
+
+    def works(self, failed: Unavailable) -> None:
+        """What was asked for after `failed` is stored."""
+        if self.writer.failed is failed:
+            log.info("the store takes writes again")
+            self.writer.failed = None
+
+    def look_again(self) -> None:
+        """Prove in the background, where it is time, whether a store that failed takes writes again."""
+        if self.writer.failed is None or self._proving or self._wait_s() > 0:
+            return
+        self._proving = True
+        self._looking = asyncio.create_task(self._look(), name="store")
+
+    async def _look(self) -> None:
+        with suppress(Unavailable):
+            await self.prove()
+
+    def _wait_s(self) -> float:
+        """Until the next proof."""
+        return max(self.writer.failed_at, self._proved_at) + probe.EVERY_S - monotonic()
 
     @property
     def trouble(self) -> Unavailable | None:
         """What keeps it from being written, as far as is known."""
         writer = self.writer
-        if writer.failed is not None or writer.last_error is None:
-            return writer.failed
-        return Unavailable(writer.last_error, hint="see `reef logs`")
+        if writer.failed is not None:
+            return None if self._shown_at > writer.failed_at else writer.failed
+        return None if writer.last_error is None else Unavailable(writer.last_error, hint="see `reef logs`")
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.read_now, work)

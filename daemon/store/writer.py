@@ -84,10 +84,10 @@ class Writer:
         self.last_error: str | None = None
         """What the last commit, or folding back of the log, failed with."""
         self.failed: Unavailable | None = None
-        """What a commit failed with, until `Store.prove` has shown that writes go through again: a small one
-        may, and a larger one not."""
+        """What a commit failed with, until a record is stored again (`Store.works`): a small write may go
+        through, and a larger one not."""
         self.failed_at = 0.0
-        """When that was first so, by `time.monotonic`."""
+        """When that was last so, by `time.monotonic`."""
         self._thread.start()
 
     def submit(self, work: Callable[[Connection], T]) -> "Future[T]":
@@ -188,8 +188,7 @@ class Writer:
             self._disconnect()
             failure = cannot_write(error)
             self.last_error = failure.message
-            self.failed_at = self.failed_at if self.failed else time.monotonic()
-            self.failed = failure
+            self.failed, self.failed_at = failure, time.monotonic()
             done = [_Done(job.waiting, problem=failure) for job in wanted]
         _tell(done)
 

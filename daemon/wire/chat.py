@@ -31,6 +31,8 @@ from reef.runtime import Parsed
 
 # Inside a JSON string these quotes would be escaped, so this matches a key with a string value only.
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
+_CODES = {"502": "upstream", "503": "unavailable"}
+"""By the status that an error event begins with."""
 _ROLES = {"developer": "system", "function": "tool"}
 _MORE = ("tool_calls", "tool_call_id", "name")
 _KEPT = ("id", "created", "model", "system_fingerprint", "service_tier")
@@ -103,7 +105,7 @@ class ChatCodec:
     def mark(self, event: bytes) -> Mark:
         if b"[DONE]" in event and sse.data(event).strip() == b"[DONE]":
             return Mark.TERMINAL
-        if b'"error"' in event and mapping((load_object(sse.data(event)) or {}).get("error")):
+        if b'"error"' in event and (load_object(sse.data(event)) or {}).get("error"):
             return Mark.ERROR
         return Mark.FINISH if _FINISH.search(event) else Mark.NONE
 
@@ -125,7 +127,8 @@ class ChatCodec:
         return shared.error_body(error, status)
 
     def error_event(self, message: str, *, first: bytes = b"", sequence: int = 0) -> bytes:
-        error = {"message": message, "type": "server_error", "param": None, "code": None}
+        code = _CODES.get(message[:3])
+        error = {"message": message, "type": "server_error", "param": None, "code": code}
         return sse.encode(dumps({"error": error}))
 
     def ask(

@@ -49,9 +49,10 @@ def error_in(response: Mapping[str, Any] | None) -> str | None:
 
 
 def error_in_event(event: Mapping[str, Any]) -> str:
-    """What an event of any dialect says went wrong."""
-    told = error_in(mapping(event.get("response")) or event)
-    return string(event.get("message")) or told or "no reason given"
+    """What an event of any dialect says went wrong, whatever else it says."""
+    error = (mapping(event.get("response")) or event).get("error")
+    said = string(error) or string(mapping(error).get("message")) or string(event.get("message"))
+    return said or "no reason given"
 
 
 def sentence(error: ReefError) -> str:

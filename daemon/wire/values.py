@@ -9,8 +9,8 @@ from reef.errors import Invalid
 from reef.feedback import text_of
 
 Json = dict[str, Any]
-_LONG = 19
-"""Digits that do not fit into 64 bits for sure."""
+_SMALLEST, _TOO_LARGE = -(2**63), 2**64
+"""Whole numbers that fit into 64 bits, with a sign or without."""
 
 
 def load(body: bytes) -> Any:
@@ -22,10 +22,14 @@ def load(body: bytes) -> Any:
     try:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
-        try:
-            return json.loads(body)
-        except RecursionError as error:
-            raise ValueError("nested too deeply") from error
+        return _lenient(body.decode("utf-8-sig", "surrogatepass"))
+
+
+def _lenient(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
 
 
 def dump(value: Any) -> bytes:
@@ -54,10 +58,13 @@ def load_object(body: bytes) -> Json | None:
     """Parse an answer; None where it is no JSON object. A byte in it that is no text is a question mark."""
     try:
         payload = load(body)
-    except UnicodeDecodeError:
-        return load_object(body.decode(errors="replace").encode())
-    except ValueError:
-        return None
+    except ValueError as error:
+        if not isinstance(error, UnicodeDecodeError):
+            return None
+        try:
+            payload = _lenient(body.decode("utf-8-sig", "replace"))
+        except ValueError:
+            return None
     return payload if isinstance(payload, dict) else None
 
 
@@ -100,7 +107,8 @@ def _too_deep() -> Invalid:
 
 
 def _short(digits: str) -> int | str:
-    return int(digits) if len(digits) < _LONG else digits
+    number = int(digits)
+    return number if _SMALLEST <= number < _TOO_LARGE else digits
 
 
 def string(value: Any) -> str | None:

@@ -12,7 +12,7 @@ import orjson
 from daemon.runtimes.engine.calls import Calls
 from daemon.runtimes.engine.kinds import EngineKind
 from daemon.wire import sse
-from daemon.wire.bridge.crossing import Crossing, neutral_request
+from daemon.wire.bridge.crossing import Crossing, cross, neutral_request
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.values import Json, dump, load_object, load_request, mapping, mappings
 from reef.errors import UpstreamFailed
@@ -82,7 +82,7 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     calls = Calls.wanted(neutral, all_calls=kind.calls == "all") if kind.calls != "none" else None
     if spoken and calls is None and (dialect == "chat" or neutral.format is None):
         return None
-    crossing = Crossing(dialect, "chat", payload, new_receipt())
+    crossing = cross(dialect, "chat", payload, new_receipt())
     body = payload if dialect == "chat" else _more(orjson.loads(crossing.body), payload)
     if calls is not None:
         body = calls.put_into(body)

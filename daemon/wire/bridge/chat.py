@@ -20,7 +20,9 @@ from daemon.wire.bridge.neutral import (
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
-    check,
+    bound,
+    check_lists,
+    check_numbers,
     free_form,
     number,
     openai_choice,
@@ -68,11 +70,24 @@ _KNOWN = frozenset(
 )
 
 
+_BOUNDS = ("max_tokens", "max_completion_tokens", "top_k")
+
+
+def check(payload: Json) -> None:
+    """Raises Invalid for what no provider takes, and for what was before tools: its calls would be taken for
+    something else."""
+    check_lists(payload, "messages", "tools")
+    check_numbers(payload, *_BOUNDS)
+    said = mappings(payload.get("messages"))
+    old = any(message.get("function_call") or message.get("role") == "function" for message in said)
+    if old or payload.get("functions"):
+        raise Invalid(
+            f"`{'function_call' if old else 'functions'}` does not go over a bridge",
+            hint="send `tools` and `tool_calls`, which took its place",
+        )
+
+
 def to_neutral_request(payload: Json) -> Request:
-    """Raises Invalid where it is none, or is in the form that was before tools."""
-    check(payload, lists=("messages", "tools"), counts=("max_tokens", "max_completion_tokens", "top_k"))
-    if payload.get("functions"):
-        raise _too_old("functions")
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     options = mapping(payload.get("stream_options"))
@@ -81,12 +96,12 @@ def to_neutral_request(payload: Json) -> Request:
     system, rest = split_system(messages)
     parallel = payload.get("parallel_tool_calls")
     wanted = mapping(payload.get("response_format"))
-    most = integer(payload.get("max_completion_tokens"))
+    most = bound(payload, "max_completion_tokens", dropped)
     sampling = Sampling(
-        max_tokens=integer(payload.get("max_tokens")) if most is None else most,
+        max_tokens=bound(payload, "max_tokens", dropped) if most is None else most,
         temperature=number(payload.get("temperature")),
         top_p=number(payload.get("top_p")),
-        top_k=integer(payload.get("top_k")),
+        top_k=bound(payload, "top_k", dropped),
         seed=integer(payload.get("seed")),
         presence_penalty=number(payload.get("presence_penalty")),
         frequency_penalty=number(payload.get("frequency_penalty")),
@@ -124,22 +139,13 @@ def _message(message: Json, dropped: Dropped) -> Message:
         dropped.rest(message, {"role", "content", "tool_call_id"}, at)
         said = tuple(p for p in parts_of(message.get("content"), dropped) if isinstance(p, Text | Image))
         return Message("user", (ToolResult(string(message.get("tool_call_id")) or "", said),))
-    if message.get("function_call") or message.get("role") == "function":
-        raise _too_old("function_call")
     known = {"role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"}
     dropped.rest(message, known, at)
     parts = thinking_of(message) + parts_of(message.get("content"), dropped)
     parts += texts(message.get("refusal"))
     for call in mappings(message.get("tool_calls")):
         parts += (call_from(call),)
-    return Message(role_of(message.get("role")), parts)
-
-
-def _too_old(key: str) -> Invalid:
-    return Invalid(
-        f"`{key}` does not go over a bridge: the calls would be taken for something else",
-        hint="send `tools` and `tool_calls`, which took its place",
-    )
+    return Message(role_of(message, dropped, at), parts)
 
 
 def thinking_of(message: Json) -> tuple[Part, ...]:

@@ -20,13 +20,18 @@ from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in
 from daemon.wire.parsing import forgiving
 from daemon.wire.values import Json, dump, load_object, mapping, string, strings
-from reef.errors import Invalid, UpstreamFailed
+from reef.errors import UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
 
 _TO_REQUEST: dict[Dialect, Callable[[Json], Request]] = {
     "chat": chat.to_neutral_request,
     "messages": messages.to_neutral_request,
     "responses": responses.to_neutral_request,
+}
+_CHECK: dict[Dialect, Callable[[Json], None]] = {
+    "chat": chat.check,
+    "messages": messages.check,
+    "responses": responses.check,
 }
 _FROM_REQUEST: dict[Dialect, Callable[[Request], tuple[Json, Dropped]]] = {
     "chat": chat.from_neutral_request,
@@ -63,6 +68,16 @@ def bridged_to(dialect: Dialect, speaks: Callable[[Dialect], bool]) -> Dialect |
 def neutral_request(dialect: Dialect, payload: Json) -> Request:
     """What a request asks. Raises `Invalid` where it leans on what only its own provider could know."""
     return _TO_REQUEST[dialect](payload)
+
+
+def cross(client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> "Crossing":
+    """The way of a request that is about to be sent.
+
+    Raises:
+        Invalid: no provider would take it, or it leans on what only its own could know.
+    """
+    _CHECK[client](payload)
+    return Crossing(client, upstream, payload, receipt)
 
 
 class Crossing:
@@ -178,8 +193,5 @@ def read_answer(
     another one, `request` what the client sent."""
     if bridged is None:
         return codec_for(dialect).parse(body, stream=stream)
-    try:
-        crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
-    except Invalid:  # it would not go over any more
-        return Parsed(None)
+    crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
     return crossing.parse(body, stream=stream)

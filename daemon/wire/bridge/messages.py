@@ -20,8 +20,18 @@ from daemon.wire.bridge.neutral import (
     joined,
     split_system,
 )
-from daemon.wire.bridge.reading import arguments_of, check, number, role_of, texts, tool, words
-from daemon.wire.values import Json, integer, load_object, mapping, mappings, string
+from daemon.wire.bridge.reading import (
+    arguments_of,
+    bound,
+    check_lists,
+    check_numbers,
+    number,
+    role_of,
+    texts,
+    tool,
+    words,
+)
+from daemon.wire.values import Json, load_object, mapping, mappings, string
 
 FIELDS = {
     "stop": "stop_sequences",
@@ -54,9 +64,13 @@ _ID = re.compile(r"[^a-zA-Z0-9_-]")
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
+def check(payload: Json) -> None:
+    """Raises Invalid for what no provider takes."""
+    check_lists(payload, "messages", "tools")
+    check_numbers(payload, "max_tokens", "top_k")
+
+
 def to_neutral_request(payload: Json) -> Request:
-    """Raises Invalid where it is none."""
-    check(payload, lists=("messages", "tools"), counts=("max_tokens", "top_k"))
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     output = mapping(payload.get("output_config"))
@@ -64,7 +78,8 @@ def to_neutral_request(payload: Json) -> Request:
     first = Message("system", parts_of(payload.get("system"), dropped, "system[]"))
     messages = [
         Message(
-            role_of(message.get("role")), parts_of(message.get("content"), dropped, "messages[].content[]")
+            role_of(message, dropped, "messages[]."),
+            parts_of(message.get("content"), dropped, "messages[].content[]"),
         )
         for message in mappings(payload.get("messages"))
     ]
@@ -78,10 +93,10 @@ def to_neutral_request(payload: Json) -> Request:
         _choice_from(choice),
         False if choice.get("disable_parallel_tool_use") is True else None,
         Sampling(
-            max_tokens=integer(payload.get("max_tokens")),
+            max_tokens=bound(payload, "max_tokens", dropped),
             temperature=number(payload.get("temperature")),
             top_p=number(payload.get("top_p")),
-            top_k=integer(payload.get("top_k")),
+            top_k=bound(payload, "top_k", dropped),
             stop=words(payload.get("stop_sequences")),
         ),
         _format(mapping(output.get("format"))),

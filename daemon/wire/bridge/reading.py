@@ -1,6 +1,5 @@
 """Reading values of a request that may be anything, for the dialects' modules."""
 
-from collections.abc import Sequence
 from typing import Any, Literal, cast
 
 from daemon.wire.bridge.dropped import Dropped
@@ -8,20 +7,32 @@ from daemon.wire.bridge.neutral import FREE_FORM, Format, Image, Part, Role, Tex
 from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
 from reef.errors import Invalid
 
-_SHOWN = 40
-"""Characters of a wrong value in an error."""
 
-
-def check(payload: Json, *, lists: Sequence[str], counts: Sequence[str]) -> None:
-    """Raises Invalid where one of these says something that it cannot say: a provider would refuse that, and
+def check_lists(payload: Json, *keys: str) -> None:
+    """Raises Invalid where one of these is there and no list of objects: a provider would refuse that, and
     a bridge that left it out would have something else answered."""
-    for key in lists:
+    for key in keys:
         value = payload.get(key)
-        if value is not None and len(mappings(value)) != (len(value) if isinstance(value, list) else -1):
+        if value is not None and (not isinstance(value, list) or len(mappings(value)) != len(value)):
             raise Invalid(f"`{key}` is no list of objects", hint="see the provider's documents")
-    for key in counts:
-        if payload.get(key) is not None and integer(payload[key]) is None:
-            raise Invalid(f"`{key}` is no whole number", hint="see the provider's documents")
+
+
+def check_numbers(payload: Json, *keys: str) -> None:
+    """Raises Invalid where one of these is there and no number."""
+    for key in keys:
+        if payload.get(key) is not None and number(payload[key]) is None:
+            raise Invalid(f"`{key}` is no number", hint="see the provider's documents")
+
+
+def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
+    """A whole number that bounds something; some write -1 for none."""
+    value = payload.get(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    found = integer(value)
+    if found is None and value is not None:
+        dropped.note(key)
+    return found
 
 
 def number(value: Any) -> float | None:
@@ -53,17 +64,16 @@ def usage_of(value: Any, sent: str, made: str) -> Usage:
     )
 
 
-def role_of(value: Any) -> Role:
-    """Raises Invalid for a role that nobody has."""
-    if value == "developer":
+def role_of(message: Json, dropped: Dropped, at: str) -> Role:
+    """One that nobody else has becomes the user's (and is noted)."""
+    role = message.get("role")
+    if role == "developer":
         return "system"
-    if value is None:
-        return "user"
-    if value not in ("system", "user", "assistant"):
-        raise Invalid(
-            f"there is no role {str(value)[:_SHOWN]!r}", hint="user, assistant, system or developer"
-        )
-    return cast(Role, value)
+    if role in ("system", "user", "assistant"):
+        return cast(Role, role)
+    if role is not None:
+        dropped.note(f"{at}role")
+    return "user"
 
 
 def arguments_of(value: Any) -> str:

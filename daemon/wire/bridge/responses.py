@@ -21,7 +21,9 @@ from daemon.wire.bridge.neutral import (
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
-    check,
+    bound,
+    check_lists,
+    check_numbers,
     free_form,
     number,
     openai_choice,
@@ -32,7 +34,7 @@ from daemon.wire.bridge.reading import (
     unwrapped,
     wrapped,
 )
-from daemon.wire.values import Json, integer, mapping, mappings, string
+from daemon.wire.values import Json, mapping, mappings, string
 from reef.errors import Invalid
 
 FIELDS = {
@@ -62,19 +64,19 @@ _KNOWN = frozenset(
 _TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal"})
 
 
-def to_neutral_request(payload: Json) -> Request:
-    """Raises Invalid where it is none, or leans on what only OpenAI's own server remembers."""
+def check(payload: Json) -> None:
+    """Raises Invalid for what no provider takes, and what leads to what only OpenAI's own server keeps."""
     for key in ("previous_response_id", "conversation", "prompt"):
         if payload.get(key) is not None:
             raise Invalid(
                 f"`{key}` leads to what the upstream does not keep",
                 hint="send the whole conversation in `input`",
             )
-    check(
-        payload,
-        lists=("tools",) if isinstance(payload.get("input"), str) else ("input", "tools"),
-        counts=("max_output_tokens",),
-    )
+    check_lists(payload, "tools", *(() if isinstance(payload.get("input"), str) else ("input",)))
+    check_numbers(payload, "max_output_tokens")
+
+
+def to_neutral_request(payload: Json) -> Request:
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
     reasoning, wanted = mapping(payload.get("reasoning")), mapping(payload.get("text"))
@@ -95,7 +97,7 @@ def to_neutral_request(payload: Json) -> Request:
         openai_choice(payload.get("tool_choice"), dropped),
         parallel if isinstance(parallel, bool) else None,
         Sampling(
-            max_tokens=integer(payload.get("max_output_tokens")),
+            max_tokens=bound(payload, "max_output_tokens", dropped),
             temperature=number(payload.get("temperature")),
             top_p=number(payload.get("top_p")),
             effort=string(reasoning.get("effort")),
@@ -130,7 +132,7 @@ def _message(item: Json, dropped: Dropped) -> Message:
     match kind:
         case "message":
             dropped.rest(item, {"type", "role", "content", "id", "status"}, "input[].")
-            return Message(role_of(item.get("role")), parts_of(item.get("content"), dropped))
+            return Message(role_of(item, dropped, "input[]."), parts_of(item.get("content"), dropped))
         case "reasoning":
             thoughts = thinking_of(item)
             if not thoughts:

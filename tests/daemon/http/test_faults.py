@@ -243,3 +243,44 @@ def test_an_upstream_that_closes_without_a_word() -> None:
         answer = httpx.post(f"{silent.url}/v1/messages", json=body_of("messages"))
     assert answer.status_code == 502
     assert "closed the connection without an answer" in answer.json()["error"]["message"]
+
+
+OOM = {"error": {"message": "CUDA OOM", "code": 500}}
+BESIDE = {
+    "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
+    "error": {"message": "gone"},
+}
+
+
+@pytest.mark.parametrize(
+    ("events", "told"),
+    [((OOM,), "CUDA OOM"), ((BESIDE,), "gone"), (({"error": "no credits"},), "no credits")],
+)
+def test_the_words_of_an_error_event_are_kept_and_what_follows_it_passes(
+    client: httpx.Client, home: House, stub: StubProvider, events: tuple[dict[str, object], ...], told: str
+) -> None:
+    said = (*map(sse, events), b"data: [DONE]\n\n")
+    stub.answer = lambda asked: Raw(said, "text/event-stream")
+    answer = client.post("/v1/chat/completions", json=body_of("chat", stream=True))
+    assert answer.content == b"".join(said)
+    (draft,) = home.records.wait()
+    assert (draft.status, told in (draft.error_message or "")) == ("failed", True)
+
+
+@pytest.mark.parametrize(
+    "chunks", [(b"da", b"ta: "), (b"\n", b"data: "), (b"\xef\xbb\xbfdata", b": "), (b": hi\n\ndata: ",)]
+)
+def test_events_of_another_type_are_known_however_they_are_cut(
+    client: httpx.Client, home: House, stub: StubProvider, chunks: tuple[bytes, ...]
+) -> None:
+    stub.event_delay_s = 0.02
+    rest = b'{"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}\n\n', b"data: [DONE]\n\n"
+    stub.answer = lambda asked: Raw((*chunks, *rest), "text/plain")
+    answer = client.post("/v1/chat/completions", json=body_of("chat", stream=True))
+    assert answer.content.startswith(b"".join((*chunks, rest[0])))
+    assert home.records.wait()[0].status == "complete"
+
+
+def test_a_short_text_is_no_stream(client: httpx.Client, stub: StubProvider) -> None:
+    stub.answer = lambda asked: Raw((b"no",), "text/plain")
+    assert client.post("/v1/chat/completions", json=body_of("chat", stream=True)).status_code == 502

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.wire.values import clean, plain
+from daemon.wire.values import clean, load_object, plain
 from reef.errors import Invalid
 
 texts = st.text(st.characters(codec=None, categories=["L", "N", "Cs", "So"]))
@@ -29,8 +29,21 @@ def test_what_was_fit_before_stays_as_it_is(value: Any) -> None:
     assert plain(value) == value
 
 
+@given(st.binary(max_size=40), st.binary(max_size=8))
+def test_any_bytes_are_read_or_not(body: bytes, start: bytes) -> None:
+    for said in (body, b'{"a":"' + body + b'"}', b"{\x00" + body, start + b'{"a":1}'):
+        found = load_object(said)
+        assert found is None or isinstance(found, dict)
+
+
+def test_bytes_that_are_no_text() -> None:
+    assert load_object(b'{"a":"\xff"}') == {"a": "\ufffd"}
+    assert load_object(b'\xef\xbb\xbf{"a":NaN}') is not None
+    assert load_object(b'{\x00\x00\x00"a":1}') is None
+
+
 def test_what_changes() -> None:
-    assert plain({"half \ud83d": ["\ud800", 2**70]}) == {"half ?": ["?", str(2**70)]}
+    assert plain({"half \ud83d": ["\ud800", 2**70, 2**64 - 1]}) == {"half ?": ["?", str(2**70), 2**64 - 1]}
     assert clean("caf\u00e9 \ud83d") == "caf\u00e9 ?"
 
 

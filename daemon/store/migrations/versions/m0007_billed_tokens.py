@@ -11,4 +11,4 @@ down_revision = "0006"
 
 
 def upgrade() -> None:
-    op.add_column("records", sa.Column("billed_tokens", sa.Integer(), nullable=True))
+    op.add_column("records", sa.Column("billed_tokens", sa.BigInteger(), nullable=True))
