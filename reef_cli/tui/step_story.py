@@ -22,7 +22,8 @@ def story(step: Step, progress: dict[str, Any] | None = None) -> str:
 
 def _state(step: Step, progress: dict[str, Any] | None) -> str:
     lines = [f"step {step['step']}  {step['state']}" + (f": {step['outcome']}" if step["outcome"] else "")]
-    if progress and progress["step"] == step["step"] and progress["total"]:
+    evaluating = step["state"] == "evaluating"
+    if evaluating and progress and progress["step"] == step["step"] and progress["total"]:
         lines.append(f"episodes {progress['done']} of {progress['total']}")
     if step["decision"]:
         lines.append(safe(step["decision"]))

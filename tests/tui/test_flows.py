@@ -1,5 +1,6 @@
 """What people do with it, against a real daemon, at 80x24."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -77,9 +78,12 @@ def test_a_step_is_watched_to_its_decision(daemon: Daemon, stub: StubProvider) -
         await stage.press("s")
         await stage.until(lambda: listed(stage, "#steps"))
         await stage.press("enter")
-        await stage.see("episodes ")
+        await stage.see("step 1  evaluating", "episodes 0 of ")
+        stub.delay_s = 0.5
+        await stage.until(lambda: bool(re.search(r"episodes [1-9]\d* of", stage.text)), seconds=30.0)
         stub.delay_s = 0.0
         await stage.see("8 wins, 0 losses, 0 ties", "p promotes it")
+        assert not re.search(r"episodes \d+ of", stage.text)
 
     play(daemon, scene)
 

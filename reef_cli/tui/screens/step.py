@@ -63,6 +63,8 @@ class StepScreen(Deciding):
 
     async def fetch(self) -> tuple[dict[str, Any], Changes]:
         step = await self.reef.client.step(self.scenario, self.step)
+        if step["state"] == "evaluating":  # how far it is, only the status tells
+            self.reef.adopt(await self.reef.client.status())
         candidate, base = step["candidate_id"], step["base_release_id"]
         if not candidate:
             yet = "" if step["state"] == "done" else " yet"

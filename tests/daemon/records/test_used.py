@@ -15,7 +15,7 @@ from tests.daemon.records.desk import Desk
 
 TRAFFIC: dict[Dialect, dict[str, Any]] = {
     "chat": {
-        "choices": [],
+        "choices": [{"index": 0, "message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}],
         "usage": {
             "prompt_tokens": 70_010,
             "completion_tokens": 5,
