@@ -10,7 +10,7 @@ from starlette.responses import Response
 
 from daemon.http.answers import Json
 from daemon.wire.codec import dialect_of
-from daemon.wire.errors import status_of
+from daemon.wire.errors import sentence, status_of
 from reef.errors import NotFound, ReefError, Refused, Unavailable
 
 log = logging.getLogger("reef.http")
@@ -34,8 +34,10 @@ async def on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
         known = dialect_of(request.url.path) is not None
-        hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not" if known else ""
-        problem: ReefError = NotFound(f"no route {request.method} {request.url.path}", hint=hint)
+        problem: ReefError = NotFound(f"no route {request.method} {request.url.path}")
+        if known:  # SDKs show nothing but the message
+            problem.hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not"
+            problem.message = sentence(problem)
     else:
         problem = ReefError(f"{request.method} {request.url.path}: {error.detail}")
     return Json(error_content(problem), error.status_code, headers=error.headers)

@@ -31,15 +31,17 @@ def unknown_path(scope: Scope, path: str, headers: Mapping[str, str]) -> NotFoun
     """The error for a path (after `/v1`) that nobody serves. Where the base URL is at fault it names the
     right one."""
     method, plain = scope["method"], path.rstrip("/")
-    inner = plain.removeprefix("/v1")
-    if inner != plain and methods_of(inner):
-        before = scope["path"].rstrip("/").removesuffix(f"/v1{plain}")
-        base = f"{scope['scheme']}://{headers.get('host', '')}{before}"
-        own = base if _is_anthropics(inner, headers) else f"{base}/v1"
-        return NotFound(f"{method} /v1{path} has /v1 twice", hint=f"the client's base URL should be {own}")
+    for at in [at for at, sign in enumerate(plain) if at and sign == "/"]:
+        extra, served = plain[:at], plain[at:]
+        if methods_of(served) and (extra == "/v1" or methods_of(extra)):
+            before = scope["path"].rstrip("/").removesuffix(f"/v1{plain}")
+            base = f"{scope['scheme']}://{headers.get('host', '')}{before}"
+            own = base if _is_anthropics(served, headers) else f"{base}/v1"
+            wrong = "/v1 twice" if extra == "/v1" else f"{extra} too much"
+            return NotFound(f"{method} /v1{path} has {wrong}", hint=f"the client's base URL should be {own}")
     return NotFound(
         f"{method} /v1{path} is not served here",
-        hint=f'to pass it on to the upstream: [reef] relay = ["{path[:100]}"]',
+        hint="check how it is spelt; what is not served is passed on, unrecorded, if `[reef] relay` lists it",
     )
 
 

@@ -29,7 +29,8 @@ class Used:
             self.tokens += draft.tokens.total
             self.unpriced += draft.usage.cost is None
         else:
-            self.uncounted += draft.http_status is not None and 200 <= draft.http_status < 300
+            answered = draft.http_status is not None and 200 <= draft.http_status < 300
+            self.uncounted += answered and draft.status != "failed"
 
 
 def used_since(connection: Connection, scenario: str, day: str) -> Used:
@@ -43,7 +44,9 @@ def used_since(connection: Connection, scenario: str, day: str) -> Used:
         func.coalesce(func.sum(records.c.cost), 0.0),
         func.coalesce(func.sum(func.coalesce(records.c.billed_tokens, reported)), 0),
         func.count().filter(known & records.c.cost.is_(None)),
-        func.count().filter(~known & records.c.http_status.between(200, 299)),
+        func.count().filter(
+            ~known & records.c.http_status.between(200, 299) & (records.c.status != "failed")
+        ),
     ).where(
         records.c.scenario.concat("") == scenario,  # so that the day is looked up, not the scenario
         records.c.created_at >= day,

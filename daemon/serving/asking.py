@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from daemon.runtimes.again import REPEATED, answered
+from daemon.runtimes.again import REPEATED
 from daemon.runtimes.router import Router
 from daemon.serving.bridging import JSON, bridged, cannot_count
 from daemon.serving.refusal import said_in, upstream_refused
@@ -42,7 +42,8 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
     else:
         if response.status not in REPEATED:
             return response
-        failed, said = _Failure(response, await _words(response)), answered(first.name, response)
+        failed = _Failure(response, await _words(response))
+        said = failed.message(first.name)[:_FATE_CHARS]
     attempts, sent = turn.draft.attempts, turn.sent
     before = len(attempts)
     attempts.append(said)

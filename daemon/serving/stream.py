@@ -16,6 +16,7 @@ log = logging.getLogger(__name__)
 
 _TRAILING_S = 2.0
 """How long to wait for what an upstream sends after its terminal event."""
+_BROKE = "502 upstream overloaded: "
 _AGAIN = "try again; look at the upstream's own log"
 
 
@@ -101,7 +102,8 @@ class Stream:
         tail = self._tail
         error = broke
         if tail.errored:
-            error = error or UpstreamFailed(f"the upstream ended the stream with an error: {tail.told}")
+            told = tail.told.removeprefix(_BROKE)  # a bridge says it so
+            error = error or UpstreamFailed(f"the upstream ended the stream with an error: {told}")
         draft = self._turn.end("failed" if error else "complete", error)
         try:
             stored = await self._keeper.keep(draft)
@@ -110,7 +112,7 @@ class Stream:
             return False
         if broke is not None:
             if not tail.errored:
-                await write(tail.error_event(f"502 upstream overloaded: {broke.message}"))
+                await write(tail.error_event(f"{_BROKE}{broke.message}"))
             return False
         if last := tail.signed(draft.id) if stored else tail.plain():
             await write(last)

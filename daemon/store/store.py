@@ -36,6 +36,8 @@ class Store:
         self._proved_at = 0.0
         """When the last proof was over, by `time.monotonic`; `_shown_at` of the last that went well."""
         self._shown_at = 0.0
+        self._one_may = False
+        """Whether nobody was let through yet by the last proof."""
         self._looking: asyncio.Task[None] | None = None
 
     @classmethod
@@ -78,7 +80,7 @@ class Store:
         try:
             await self.write(probe.put)
             await self.write(probe.take_back)
-            self._shown_at = monotonic()
+            self._shown_at, self._one_may = monotonic(), True
         finally:
             self._proved_at = monotonic()
             self._proving = False
@@ -94,10 +96,14 @@ class Store:
         failed = self.writer.failed
         if failed is None:
             return
+        if self._is_shown() and self._one_may:  # by a look at the status
+            self._one_may, self._proved_at = False, monotonic()
+            return
         if self._proving or (wait := self._wait_s()) > 0:
             seconds = probe.EVERY_S if self._proving else wait
             raise Unavailable(failed.message, hint=failed.hint, retry_after_s=max(1, ceil(seconds)))
         await self.prove()
+        self._one_may = False
 
     def works(self, failed: Unavailable) -> None:
         """What was asked for after `failed` is stored."""
@@ -107,7 +113,7 @@ class Store:
 
     def look_again(self) -> None:
         """Prove in the background, where it is time, whether a store that failed takes writes again."""
-        if self.writer.failed is None or self._proving or self._wait_s() > 0:
+        if self.writer.failed is None or self._proving or self._is_shown() or self._wait_s() > 0:
             return
         self._proving = True
         self._looking = asyncio.create_task(self._look(), name="store")
@@ -115,6 +121,10 @@ class Store:
     async def _look(self) -> None:
         with suppress(Unavailable):
             await self.prove()
+
+    def _is_shown(self) -> bool:
+        """Whether it was proved since the last failure."""
+        return self._shown_at > self.writer.failed_at
 
     def _wait_s(self) -> float:
         """Until the next proof."""
@@ -125,7 +135,7 @@ class Store:
         """What keeps it from being written, as far as is known."""
         writer = self.writer
         if writer.failed is not None:
-            return None if self._shown_at > writer.failed_at else writer.failed
+            return None if self._is_shown() else writer.failed
         return None if writer.last_error is None else Unavailable(writer.last_error, hint="see `reef logs`")
 
     async def read(self, work: Callable[[Connection], T]) -> T:

@@ -300,6 +300,7 @@ def cannot_write(error: BaseException) -> Unavailable:
     """The store's failure in the user's words."""
     cause = str(getattr(error, "orig", None) or error)
     hints = {
+        "I/O": "the disk may be full (`df -h`), or failing",
         "full": "free some disk space; nothing acknowledged was lost",
         "readonly": "the home must be writable by the user who runs the daemon",
         "locked": "another program holds the database; close it",

@@ -105,7 +105,10 @@ class ResponsesCodec:
     def mark(self, event: bytes) -> Mark:
         name = sse.name(event)
         if not name and (b'"response.' in event or b'"error"' in event):
-            name = (string((load_object(sse.data(event)) or {}).get("type")) or "").encode()
+            said = load_object(sse.data(event)) or {}
+            name = (string(said.get("type")) or "").encode()
+            if not name and said.get("error"):  # as servers say it that speak chat as well
+                return Mark.ERROR
         return _MARKS.get(name, Mark.NONE)
 
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:

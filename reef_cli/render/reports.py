@@ -88,8 +88,9 @@ def explain(record: dict[str, Any]) -> str:
     usage = record.get("usage") or {}
     timing = record.get("timing") or {}
     error = record.get("error") or {}
+    cached = f", {usage['cached_tokens']} cached" if usage.get("cached_tokens") else ""
     tokens = (
-        f"{usage['input_tokens']} in, {usage.get('output_tokens')} out"
+        f"{usage['input_tokens']} in{cached}, {usage.get('output_tokens')} out"
         if usage.get("input_tokens") is not None
         else ""
     )
@@ -138,6 +139,8 @@ def _story(record: dict[str, Any]) -> list[str]:
         parts.append(f"step {step['step']}: {outcome}. {step.get('decision') or ''}".rstrip())
     if parts:
         return parts
+    if counts := record.get("superseded_by"):
+        return [f"the client sent it again: {counts} counts instead"]
     if record.get("kind") != "turn" or record.get("status") != "complete":
         return ["no report cites it, and none could teach: it is no finished turn"]
     return ["no report cites it: reef report --score 1 " + str(record["agent_record_id"])]

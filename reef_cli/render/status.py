@@ -37,7 +37,7 @@ def status(data: dict[str, Any]) -> str:
 def _uncounted(scenarios: dict[str, dict[str, Any]]) -> list[str]:
     """What the budgets of today lack; a row of the table may have no room for it."""
     return [
-        f"no budget of `{name}` has {count(lacks, 'answer')} of today that told no usage; "
+        f"the budgets of `{name}` lack {count(lacks, 'answer')} of today, which told no usage; "
         'streams of chat completions tell it with "stream_options": {"include_usage": true}'
         for name, row in scenarios.items()
         if (lacks := max((each.get("uncounted") or 0 for each in row.get("budgets") or []), default=0))

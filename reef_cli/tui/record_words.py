@@ -156,10 +156,18 @@ def story(record: dict[str, Any]) -> str:
         told = step.get("outcome") or step.get("state")
         lines += ["", f"step {step['step']}: {told}. {step.get('decision') or ''}".rstrip()]
     if not record.get("reports"):
-        lines += ["", "no report names it yet; the inbox (i) scores it"]
+        lines += ["", _without_report(record)]
     if names := record.get("aliases"):
         lines += ["", f"also known as {', '.join(names)}"]
     return "\n".join(lines).strip()
+
+
+def _without_report(record: dict[str, Any]) -> str:
+    if counts := record.get("superseded_by"):
+        return f"the client sent it again: {counts} counts instead"
+    if record.get("kind") == "turn" and record.get("status") == "complete":
+        return "no report names it yet; the inbox (i) scores it"
+    return "no report names it, and none could teach: it is no finished turn"
 
 
 def raw_text(encoded: str) -> str:

@@ -88,7 +88,7 @@ def test_status_says_what_a_budget_cannot_count() -> None:
     budget["uncounted"] = 1
     assert budget_words(budget) == "$0.00 of $1.00 today (3 records unpriced, 1 answer not counted)"
     told = status({**STATUS, "scenarios": {"r": {**row, "budgets": [budget]}}})
-    assert "warning: no budget of `r` has 1 answer of today that told no usage; " in told
+    assert "warning: the budgets of `r` lack 1 answer of today, which told no usage; " in told
 
 
 def test_records_name_the_upstream_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,3 +134,16 @@ def test_status_says_what_a_state_hides() -> None:
 def test_an_error_without_a_time() -> None:
     told = status({**STATUS, "error": {"message": "disk full", "hint": "free some", "at": None}})
     assert "\nlast error: disk full\nhint: free some" in told
+
+
+def test_explain_invites_nobody_to_report_on_what_was_sent_again() -> None:
+    told = explain(
+        {
+            **RECORD,
+            "superseded_by": "r2",
+            "usage": {"input_tokens": 1, "cached_tokens": 9, "output_tokens": 2},
+        }
+    )
+    assert told.endswith("the client sent it again: r2 counts instead")
+    assert "1 in, 9 cached, 2 out" in told
+    assert "reef report" not in told

@@ -68,7 +68,7 @@ def test_streams_without_usage_are_told_of(tmp_path: Path, stub: StubProvider) -
             assert ask(daemon, "chat", "s", stream=True) == 200
         wait_for(lambda: used(daemon, "s") == (0, 2) or None, "both records")
         status = rendered(daemon.get("/reef/status"))
-        assert "warning: no budget of `s` has 2 answers of today that told no usage" in status
+        assert "warning: the budgets of `s` lack 2 answers of today, which told no usage" in status
         assert "include_usage" in daemon.log.read_text()
         (told,) = wait_for(lambda: named(heard, "budget") or None, "the event")
         assert "an answer without usage is in no budget: 0 of 70,015 tokens" in event("budget", told)

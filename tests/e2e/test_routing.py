@@ -105,7 +105,7 @@ def test_another_stands_in_over_a_bridge_with_its_own_key(
     text, record = ask(daemon)
     assert text == "from here"
     assert (record["model"], record["status"]) == ("claude-x", "complete")
-    assert record["metadata"]["attempts"] == ["upstream `provider` answered 529"]
+    assert record["metadata"]["attempts"] == ["upstream `provider` answered 529: overloaded: overloaded"]
     asked = local.asked[-1]
     assert (asked.payload["model"], asked.headers["authorization"]) == ("qwen", "Bearer sk-local")
     assert "sk-own" not in str(asked.headers)
@@ -162,6 +162,6 @@ def test_the_docs_example_costs_and_shows_what_it_did(
     for line in (
         "upstream   local (model qwen)",
         "bridge     messages to chat",
-        "other try  upstream `provider` answered 529",
+        "other try  upstream `provider` answered 529: overloaded: overloaded",
     ):
         assert line in explain(record).splitlines()

@@ -50,6 +50,8 @@ _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
 }
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
 
+_SHOWN = 100
+"""Bytes of a wrong answer in an error."""
 _LOGIN = "sk-ant-oat"
 """Begins the token of a subscription, which stays a bearer's."""
 
@@ -141,7 +143,8 @@ class Crossing:
             raise UpstreamFailed(
                 f"the upstream answered with an error: {told}"
                 if told
-                else f"the upstream answered with what is not the dialect `{self.upstream}`",
+                else f"the upstream answered with no answer of the dialect `{self.upstream}`: "
+                + (body[:_SHOWN].decode(errors="replace").strip() or "nothing"),
                 hint="check base_url and api of the upstream",
             )
         return dump(_FROM_ANSWER[self._client](_TO_ANSWER[self.upstream](response), self._names))

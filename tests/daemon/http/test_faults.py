@@ -246,6 +246,7 @@ def test_an_upstream_that_closes_without_a_word() -> None:
 
 
 OOM = {"error": {"message": "CUDA OOM", "code": 500}}
+GONE = {"error": {"message": "gone"}}
 BESIDE = {
     "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}],
     "error": {"message": "gone"},
@@ -284,3 +285,15 @@ def test_events_of_another_type_are_known_however_they_are_cut(
 def test_a_short_text_is_no_stream(client: httpx.Client, stub: StubProvider) -> None:
     stub.answer = lambda asked: Raw((b"no",), "text/plain")
     assert client.post("/v1/chat/completions", json=body_of("chat", stream=True)).status_code == 502
+
+
+def test_a_responses_stream_may_end_with_an_error_as_chat_says_it(
+    client: httpx.Client, home: House, stub: StubProvider
+) -> None:
+    stub.answer = lambda asked: Raw((sse(GONE),), "text/event-stream")
+    assert client.post("/v1/responses", json=body_of("responses", stream=True)).content == sse(GONE)
+    (draft,) = home.records.wait()
+    assert (draft.status, draft.error_message) == (
+        "failed",
+        "the upstream ended the stream with an error: gone",
+    )

@@ -64,7 +64,10 @@ def test_another_upstream_stands_in(
     assert (answer.status_code, "second" in answer.text) == (200, True)
     (draft,) = home.records.drafts
     assert (draft.status, draft.upstream_name, draft.model) == ("complete", "second", "m")
-    assert draft.attempts == ["upstream `first` answered 503"] * 2
+    assert draft.attempts == [
+        "upstream `first` answered 503",
+        "upstream `first` answered 503: overloaded: the stub was told to fail",
+    ]
     assert draft.bridged == (None if dialect == "chat" else "chat")
     assert [asked.payload["model"] for asked in (*stub.asked, *second.asked)] == ["m", "m", "small"]
 

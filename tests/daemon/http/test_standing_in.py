@@ -162,7 +162,7 @@ def test_a_stand_in_is_asked_by_its_alias_alone(
     assert answer.status_code == 200
     assert other.asked[0].payload["model"] == asked_for
     assert (draft.model, draft.upstream_name) == ("m", "b")
-    assert draft.attempts == ["upstream `a` answered 500"]
+    assert draft.attempts == ["upstream `a` answered 500: the stub was told to fail"]
 
 
 def test_a_token_count_that_nobody_gives_is_estimated(stub: StubProvider, other: StubProvider) -> None:

@@ -27,6 +27,13 @@ def test_v1_twice_names_the_base_url_that_is_right(
     assert not stub.asked
 
 
+def test_a_base_url_that_is_a_path_already(client: httpx.Client) -> None:
+    answer = client.post("/v1/chat/completions/chat/completions", json=body_of("chat"))
+    right = f"{client.base_url}".rstrip("/") + "/v1"
+    message = answer.json()["error"]["message"]
+    assert message.endswith(f"has /chat/completions too much (hint: the client's base URL should be {right})")
+
+
 def test_the_sdks_show_it(client: httpx.Client) -> None:
     base = f"{client.base_url}".rstrip("/")
     turns = [{"role": "user", "content": "hi"}]
