@@ -28,7 +28,7 @@ class _Upstream(asyncio.Protocol):
     """One connection; takes a request when the answer before it is whole."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:
-        self._transport = transport
+        self.transport = transport
         self._answer = b""
         self._whole: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -36,7 +36,7 @@ class _Upstream(asyncio.Protocol):
         """The body of the answer."""
         self._answer = b""
         self._whole = asyncio.get_running_loop().create_future()
-        self._transport.write(_HEAD % len(body) + body)
+        self.transport.write(_HEAD % len(body) + body)
         return self._whole
 
     def data_received(self, data: bytes) -> None:
@@ -61,7 +61,7 @@ class Floor:
             message = await receive()
             request += message.get("body", b"")
             more = message.get("more_body", False)
-        upstream = self._idle.pop() if self._idle else await self._connect()
+        upstream = self._kept() or await self._connect()
         answer = await upstream.ask(request)
         self._idle.append(upstream)
         stored = asyncio.get_running_loop().create_future()
@@ -70,6 +70,13 @@ class Floor:
         headers = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(answer))]
         await send({"type": "http.response.start", "status": 200, "headers": headers})
         await send({"type": "http.response.body", "body": answer})
+
+    def _kept(self) -> _Upstream | None:
+        """One that the upstream has not closed since."""
+        while self._idle:
+            if not (upstream := self._idle.pop()).transport.is_closing():
+                return upstream
+        return None
 
     async def _connect(self) -> _Upstream:
         loop = asyncio.get_running_loop()
