@@ -1,17 +1,19 @@
 """Asking the upstreams of one exchange: the one it was meant for, then those that stand in for it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from daemon.runtimes.again import REPEATED
+from daemon.runtimes.replayed import once
 from daemon.runtimes.router import Router
 from daemon.serving.bridging import JSON, bridged, cannot_count
-from daemon.serving.refusal import said_in, upstream_refused
+from daemon.serving.refusal import upstream_refused
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode
+from daemon.wire.errors import said_in
 from daemon.wire.values import dump, load_object
 from reef.errors import Invalid, ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderRequest, ProviderResponse, Runtime
@@ -96,7 +98,7 @@ class _Failure:
             body = dump({**payload, "error": {**error, "message": error["message"] + more}})
         else:
             codec = codec_for(turn.crossing.upstream) if turn.crossing else turn.codec
-            said = UpstreamFailed(said_in(self._body) + more)
+            said = UpstreamFailed(said_in(self._body, otherwise="nothing more") + more)
             body = codec.error_body(said, self._response.status)
         return _replayed(self._response, body)
 
@@ -121,12 +123,8 @@ async def _words(response: ProviderResponse) -> bytes:
 
 def _replayed(response: ProviderResponse, body: bytes) -> ProviderResponse:
     """An answer whose body was read already."""
-
-    async def once() -> AsyncIterator[bytes]:
-        yield body
-
     kept = [pair for pair in response.headers if pair[0] not in {"content-encoding", "content-type"}]
-    return ProviderResponse(response.status, [*kept, JSON], once())
+    return ProviderResponse(response.status, [*kept, JSON], once(body))
 
 
 def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderRequest:

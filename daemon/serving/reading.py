@@ -6,14 +6,12 @@ from daemon.records.draft import Draft
 from daemon.serving.turn import ANSWER_LIMIT
 from daemon.wire.codec import Codec
 from daemon.wire.encoding import decode
-from daemon.wire.errors import error_in
+from daemon.wire.errors import error_in, shown
 from daemon.wire.values import load_object
 from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import Parsed, ProviderResponse
 
 _CHECK = "check that base_url is a provider's API"
-_SHOWN = 100
-"""Bytes of a wrong answer in an error."""
 _FIELDS = (b"data:", b"event:", b"id:", b"retry:", b":")
 """With one of these a stream of events begins, after what may stand before it."""
 _LONGEST = max(map(len, _FIELDS))
@@ -84,14 +82,14 @@ def read(codec: Codec, draft: Draft, body: bytes) -> Parsed:
     if told := error_in(response):
         raise UpstreamFailed(f"upstream `{upstream}` answered 200 with an error: {told}")
     raise UpstreamFailed(
-        f"upstream `{upstream}` answered with no answer of the dialect `{draft.dialect}`: {_shown(body)}",
+        f"upstream `{upstream}` answered with no answer of the dialect `{draft.dialect}`: {shown(body)}",
         hint=_CHECK,
     )
 
 
 def no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
     return UpstreamFailed(
-        f"upstream `{upstream}` answered with what is no JSON object: {_shown(body)}", hint=_CHECK
+        f"upstream `{upstream}` answered with what is no JSON object: {shown(body)}", hint=_CHECK
     )
 
 
@@ -103,7 +101,3 @@ def no_stream(upstream: str | None, body: bytes) -> UpstreamFailed:
         f"upstream `{upstream}` answered with JSON where a stream was asked for",
         hint="it may not stream: ask without `stream`, or name another model",
     )
-
-
-def _shown(body: bytes) -> str:
-    return body[:_SHOWN].decode(errors="replace").strip() or "nothing"

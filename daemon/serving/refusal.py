@@ -4,9 +4,8 @@ from collections.abc import Sequence
 
 from daemon.serving.call import Answer
 from daemon.wire.codec import Codec
-from daemon.wire.errors import status_of
+from daemon.wire.errors import said_in, status_of
 from daemon.wire.headers import advice
-from daemon.wire.values import load_object, mapping, string
 from reef.errors import OverBudget, ReefError, Unavailable, Unsupported, UpstreamFailed
 from reef.runtime import Header
 
@@ -26,14 +25,6 @@ def refusal(error: ReefError, codec: Codec, *, advice_from: Sequence[Header] = (
     return Answer(status, headers, codec.error_body(error, status))
 
 
-def said_in(body: bytes) -> str:
-    """What an error of any provider says, in one piece of text."""
-    payload = load_object(body) or {}
-    error = payload.get("error")
-    said = string(mapping(error).get("message")) or string(error) or string(payload.get("message"))
-    return said or body[:300].decode(errors="replace").strip() or "nothing more"
-
-
 def _place(location: str) -> str:
     """An address without what may be secret in it."""
     plain = location.partition("?")[0].partition("#")[0]
@@ -46,7 +37,7 @@ def upstream_refused(
     upstream: str, status: int, body: bytes, *, location: str | None = None
 ) -> UpstreamFailed:
     """What an upstream that answered with an error status said; `location` is where it redirects to."""
-    said = said_in(body)
+    said = said_in(body, otherwise="nothing more")
     if 300 <= status < 400 and location:
         leads = f"it redirects to {_place(location)}"
         said = f"{said}; {leads}" if body.strip() else leads

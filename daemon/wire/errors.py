@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from daemon.wire.values import mapping, string
+from daemon.wire.values import load_object, mapping, string
 from reef.errors import (
     Conflict,
     Invalid,
@@ -32,6 +32,10 @@ STATUS: tuple[tuple[type[ReefError], int], ...] = (
 )
 
 
+_MOST_SAID, _MOST_SHOWN = 300, 100
+"""Bytes of a body that says nothing as an error does, and of one that should be no error."""
+
+
 def status_of(error: ReefError) -> int:
     """The HTTP status of an error (protocol section 1)."""
     return next((status for kind, status in STATUS if isinstance(error, kind)), 500)
@@ -45,14 +49,30 @@ def error_in(response: Mapping[str, Any] | None) -> str | None:
     says = any(response.get(key) for key in ("choices", "content", "output"))
     if not error or (says and response.get("status") != "failed"):
         return None
-    return string(error) or string(mapping(error).get("message")) or "no reason given"
+    return words_of(error) or "no reason given"
 
 
 def error_in_event(event: Mapping[str, Any]) -> str:
     """What an event of any dialect says went wrong, whatever else it says."""
     error = (mapping(event.get("response")) or event).get("error")
-    said = string(error) or string(mapping(error).get("message")) or string(event.get("message"))
-    return said or "no reason given"
+    return words_of(error) or string(event.get("message")) or "no reason given"
+
+
+def words_of(error: Any) -> str | None:
+    """What a provider's `error` says, which is an object with a message or a mere text."""
+    return string(error) or string(mapping(error).get("message"))
+
+
+def said_in(body: bytes, *, otherwise: str) -> str:
+    """What an error of any provider says, in one piece of text; `otherwise` where it says nothing."""
+    payload = load_object(body) or {}
+    said = words_of(payload.get("error")) or string(payload.get("message"))
+    return said or body[:_MOST_SAID].decode(errors="replace").strip() or otherwise
+
+
+def shown(body: bytes) -> str:
+    """The beginning of a wrong answer, for an error."""
+    return body[:_MOST_SHOWN].decode(errors="replace").strip() or "nothing"
 
 
 def sentence(error: ReefError) -> str:

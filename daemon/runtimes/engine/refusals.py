@@ -1,8 +1,8 @@
 """What an engine refuses, said in the dialect that was asked: llama.cpp and vLLM have one shape for all."""
 
 import re
-from collections.abc import AsyncIterator
 
+from daemon.runtimes.replayed import once
 from daemon.wire.codec import codec_for
 from daemon.wire.values import load_object, mapping, string
 from reef.errors import Invalid, ReefError
@@ -27,7 +27,7 @@ async def restated(response: ProviderResponse, dialect: Dialect) -> ProviderResp
     said = b"".join([chunk async for chunk in response.body])
     await response.close()
     body = codec_for(dialect).error_body(_error(said), response.status)
-    return ProviderResponse(response.status, [("content-type", "application/json")], _once(body))
+    return ProviderResponse(response.status, [("content-type", "application/json")], once(body))
 
 
 def _error(said: bytes) -> ReefError:
@@ -43,7 +43,3 @@ def _error(said: bytes) -> ReefError:
             f"prompt is too long: {found[2]} tokens > {found[1]} maximum", hint=TOO_LONG_HINT
         )
     return Invalid(message or said[:300].decode(errors="replace") or "the engine refused")
-
-
-async def _once(body: bytes) -> AsyncIterator[bytes]:
-    yield body

@@ -11,6 +11,7 @@ import orjson
 
 from daemon.runtimes.engine.calls import Calls
 from daemon.runtimes.engine.kinds import EngineKind
+from daemon.runtimes.replayed import once
 from daemon.wire import sse
 from daemon.wire.bridge.crossing import Crossing, cross, neutral_request
 from daemon.wire.bridge.translator import Translator
@@ -54,8 +55,8 @@ class Shaping:
         if self.stream:
             translator = self._crossing.translator()
             said = translator.feed(_as_stream(whole)) + translator.end()
-            return ProviderResponse(response.status, _EVENTS, _once(said))
-        return ProviderResponse(response.status, _JSON, _once(self._crossing.answer(whole)))
+            return ProviderResponse(response.status, _EVENTS, once(said))
+        return ProviderResponse(response.status, _JSON, once(self._crossing.answer(whole)))
 
     def _with_call(self, whole: bytes, calls: Calls) -> bytes:
         response = load_object(whole)
@@ -125,7 +126,3 @@ async def _translated(body: AsyncIterator[bytes], translator: Translator) -> Asy
             yield said
     if said := translator.end():
         yield said
-
-
-async def _once(body: bytes) -> AsyncIterator[bytes]:
-    yield body

@@ -17,9 +17,9 @@ from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Request, Usage
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
-from daemon.wire.errors import error_in
+from daemon.wire.errors import error_in, said_in, shown
 from daemon.wire.parsing import forgiving
-from daemon.wire.values import Json, dump, load_object, mapping, string, strings
+from daemon.wire.values import Json, dump, load_object, strings
 from reef.errors import UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
 
@@ -50,8 +50,6 @@ _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
 }
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
 
-_SHOWN = 100
-"""Bytes of a wrong answer in an error."""
 _LOGIN = "sk-ant-oat"
 """Begins the token of a subscription, which stays a bearer's."""
 
@@ -143,18 +141,14 @@ class Crossing:
             raise UpstreamFailed(
                 f"the upstream answered with an error: {told}"
                 if told
-                else f"the upstream answered with no answer of the dialect `{self.upstream}`: "
-                + (body[:_SHOWN].decode(errors="replace").strip() or "nothing"),
+                else f"the upstream answered with no answer of the dialect `{self.upstream}`: {shown(body)}",
                 hint="check base_url and api of the upstream",
             )
         return dump(_FROM_ANSWER[self._client](_TO_ANSWER[self.upstream](response), self._names))
 
     def error(self, body: bytes, status: int) -> bytes:
         """An upstream's error in the client's dialect."""
-        payload = load_object(body) or {}
-        error = payload.get("error")
-        said = string(mapping(error).get("message")) or string(error) or string(payload.get("message"))
-        said = said or body[:300].decode(errors="replace").strip() or f"the upstream answered {status}"
+        said = said_in(body, otherwise=f"the upstream answered {status}")
         return codec_for(self._client).error_body(UpstreamFailed(said), status)
 
     @forgiving
