@@ -40,6 +40,11 @@ hard = true
 """
 
 
+limits_of_another = pytest.mark.skipif(
+    not hasattr(resource, "prlimit"), reason="another process's limits can be set on Linux only"
+)
+
+
 @pytest.fixture
 def stub() -> Iterator[StubProvider]:
     with StubProvider() as provider:
@@ -155,22 +160,34 @@ def fill(path: Path) -> None:
                 continue
 
 
+def grow_no_file(daemon: Daemon) -> None:
+    """From now on the kernel refuses the daemon every write that would make a file longer."""
+    limit(daemon, 1)
+
+
+def grow_files(daemon: Daemon) -> None:
+    limit(daemon, None)
+
+
+def limit(daemon: Daemon, size: int | None) -> None:
+    """None: as far as its files may grow at all."""
+    assert daemon.process is not None
+    hard = resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE)[1]
+    resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (hard if size is None else size, hard))
+
+
+@limits_of_another
 def test_a_disk_that_fails_to_write(tmp_path: Path, stub: StubProvider) -> None:
     """The kernel refuses every write that would make a file longer: no root and no disk needed."""
-    if not hasattr(resource, "prlimit"):
-        pytest.skip("another process's limits can be set on Linux only")
     daemon = daemon_on(tmp_path, tmp_path / "home", stub)
-    assert daemon.process is not None
-    pid = daemon.process.pid
     try:
         answer = ask(daemon, "/v1/chat/completions")
         kept = [answer.headers["x-reef-agent-record-id"]]
-        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        grow_no_file(daemon)
         assert ask(daemon, "/v1/chat/completions").status_code == 503
         assert len(stub.asked) <= 2  # another write may have shown it before
         check_refusals(daemon, stub)
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        grow_files(daemon)
         check_recovered(daemon, kept)
         assert daemon.stop() == 0
         check_home(daemon.home)
@@ -178,17 +195,13 @@ def test_a_disk_that_fails_to_write(tmp_path: Path, stub: StubProvider) -> None:
         daemon.kill()
 
 
+@limits_of_another
 def test_a_scenario_that_could_not_be_made_is_made_later(tmp_path: Path, stub: StubProvider) -> None:
-    if not hasattr(resource, "prlimit"):
-        pytest.skip("another process's limits can be set on Linux only")
     daemon = daemon_on(tmp_path, tmp_path / "home", stub)
-    assert daemon.process is not None
-    pid = daemon.process.pid
     try:
-        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        grow_no_file(daemon)
         assert ask(daemon, "/v1/chat/completions").status_code == 503
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        grow_files(daemon)
         check_recovered(daemon, [])
         assert daemon.stop() == 0
         check_home(daemon.home)
@@ -196,20 +209,16 @@ def test_a_scenario_that_could_not_be_made_is_made_later(tmp_path: Path, stub: S
         daemon.kill()
 
 
+@limits_of_another
 def test_served_all_the_same_it_gives_no_receipts_and_counts_what_is_used(
     tmp_path: Path, stub: StubProvider
 ) -> None:
-    if not hasattr(resource, "prlimit"):
-        pytest.skip("another process's limits can be set on Linux only")
     (tmp_path / "reef.toml").write_text(SERVE.format(url=stub.url))
     daemon = Daemon(tmp_path).start()
-    assert daemon.process is not None
-    pid = daemon.process.pid
     stub.answer = lambda asked: Reply("well", prompt_tokens=9)
     try:
         daemon.ask("hi")
-        hard = resource.prlimit(pid, resource.RLIMIT_FSIZE)[1]
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (1, hard))
+        grow_no_file(daemon)
         for scenario, stream in [("default", False), ("default", True), ("new", False), ("new", True)]:
             with daemon.client(x_reef_scenario=scenario) as client:
                 body = {"model": "m", "stream": stream, "messages": [{"role": "user", "content": "hi"}]}
@@ -223,7 +232,7 @@ def test_served_all_the_same_it_gives_no_receipts_and_counts_what_is_used(
         assert status["storage"]["writable"] is False
         assert status["scenarios"]["default"]["budgets"][0]["used"] == 30
         assert ask(daemon, "/v1/messages").status_code == 429
-        resource.prlimit(pid, resource.RLIMIT_FSIZE, (hard, hard))
+        grow_files(daemon)
         wait_for(lambda: daemon.get("/reef/status")["storage"]["writable"] or None, "room", seconds=10)
         _, receipt = daemon.ask("hi", scenario="later")
         assert daemon.get(f"/reef/records/{receipt}")["status"] == "complete"
@@ -244,6 +253,7 @@ class Cramped(Daemon):
     )
 
 
+@limits_of_another
 def test_a_start_on_a_full_disk_says_so_at_once(tmp_path: Path, stub: StubProvider) -> None:
     daemon_on(tmp_path, tmp_path / "home", stub).stop()
     daemon = Cramped(tmp_path, "--upstream", stub.url, "--model", "m")
@@ -258,8 +268,7 @@ def test_a_start_on_a_full_disk_says_so_at_once(tmp_path: Path, stub: StubProvid
             [REEF, "up"], cwd=tmp_path, env=daemon.environ, capture_output=True, text=True, timeout=60
         )
         assert "warning: the store cannot be written" in told.stderr
-        assert daemon.process is not None
-        resource.prlimit(daemon.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        grow_files(daemon)
         check_recovered(daemon, [])
     finally:
         daemon.kill()
