@@ -105,12 +105,11 @@ class Router:
         section = self._sections.get(runtime.name)
         if model is None:
             return runtime.model
-        alias = section.alias if section is not None else {}
-        if (name := alias.get(model)) is not None:
+        if section is None or not section.alias:
+            return model
+        if (name := section.alias.get(model)) is not None:
             return name
-        if (name := next((alias[key] for key in alias if fnmatchcase(model, key)), None)) is not None:
-            return name
-        return model
+        return next((name for key, name in section.alias.items() if fnmatchcase(model, key)), model)
 
     def price(self, upstream: str | None, asked: str | None, answered: str | None = None) -> Price | None:
         """What a model costs at the runtime of this name: the one that was asked for, which its answer may
