@@ -49,7 +49,10 @@ class ProviderResponse:
     body: AsyncIterator[bytes]
 
     def header(self, name: str) -> str | None:
-        return next((value for key, value in self.headers if key == name), None)
+        for key, value in self.headers:
+            if key == name:
+                return value
+        return None
 
     async def close(self) -> None:
         return None

@@ -47,11 +47,13 @@ class Guard:
         await self._app(self._without_token(scope), receive, send)
 
     def _without_token(self, scope: Scope) -> Scope:
-        kept = [(name, value) for name, value in scope["headers"] if not self._is_ours(name, value)]
-        return {**scope, "headers": kept} if len(kept) < len(scope["headers"]) else scope
-
-    def _is_ours(self, name: bytes, value: bytes) -> bool:
-        return name in _PLACES and self._valid(_credential({name: value}))
+        headers = scope["headers"]
+        kept = [
+            (name, value)
+            for name, value in headers
+            if name not in _PLACES or not self._valid(_credential({name: value}))
+        ]
+        return {**scope, "headers": kept} if len(kept) < len(headers) else scope
 
     def _problem(self, headers: dict[bytes, bytes]) -> ReefError | None:
         host = headers.get(b"host", b"").decode("latin-1")

@@ -9,7 +9,7 @@ import logging
 import re
 from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import quote
 
@@ -31,6 +31,8 @@ from reef.runtime import Dialect, Header
 
 log = logging.getLogger("reef.http")
 
+PLACES_KEPT = 256
+"""Paths that are taken apart once; clients use few."""
 _SCOPED = re.compile(r"(?:/s/([^/]+)(?:/r/([^/]+))?)?(?:/v1)(/.*)?")
 
 
@@ -41,13 +43,15 @@ class _CutOff(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A path taken apart; `path` is what follows `/v1`."""
+    """A path taken apart: `path` is what follows `/v1`, `target` the same as an upstream is asked for it."""
 
     scenario: str | None
     run: str | None
     path: str
+    target: str
 
 
+@lru_cache(PLACES_KEPT)
 def place_of(path: str) -> Place | None:
     """Where a path belongs among the provider routes; None when it does not. A slash at the end of one that
     is served counts for nothing."""
@@ -56,7 +60,11 @@ def place_of(path: str) -> Place | None:
         return None
     after = found[3] or "/"
     plain = after.rstrip("/")
-    return Place(found[1], found[2], plain if methods_of(plain) else after)
+    return _place(found[1], found[2], plain if methods_of(plain) else after)
+
+
+def _place(scenario: str | None, run: str | None, path: str) -> Place:
+    return Place(scenario, run, path, quote(path, safe="/:@!$&'()*+,;=~"))
 
 
 class InferenceApp:
@@ -92,7 +100,7 @@ class InferenceApp:
         return place_of(path) is not None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        place = place_of(scope["path"]) or Place(None, None, scope["path"])
+        place = place_of(scope["path"]) or _place(None, None, scope["path"])
         headers: list[Header] = [
             (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]
         ]
@@ -124,10 +132,9 @@ class InferenceApp:
         if scenario is None and self._require_scenario:
             raise Invalid("the request names no scenario", hint="send the header x-reef-scenario")
         query = scope["query_string"].decode("latin-1")
-        path = quote(place.path, safe="/:@!$&'()*+,;=~")
         return Call(
             dialect,
-            f"{path}?{query}" if query else path,
+            f"{place.target}?{query}" if query else place.target,
             headers,
             decode(body, named.get("content-encoding"), limit=self._max_body),
             scenario=check_scenario(scenario or DEFAULT_SCENARIO),

@@ -8,7 +8,6 @@ short: a turn that was itself counted before is marked with the first of those b
 this first one is renewed.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from functools import cache
@@ -58,7 +57,7 @@ class MessageNames:
     by the hashes of their bytes."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[bytes, bytes] = OrderedDict()
+        self._known: dict[bytes, bytes] = {}
 
     def name(self, payload: Json, keys_of: Callable[[str], bytes | None]) -> bytes | None:
         """The name of a request's message list; None where there is none. `keys_of(key)` has the hashes of
@@ -72,23 +71,21 @@ class MessageNames:
         elements = said if isinstance(said, list) else [said]
         keys = keys_of(key) or b""
         if len(keys) == len(elements) * HASH_BYTES:
+            known, places = self._known, range(0, len(keys), HASH_BYTES)
             named = [
-                self._remembered(keys[at * HASH_BYTES : (at + 1) * HASH_BYTES], element)
-                for at, element in enumerate(elements)
+                known.get(piece := keys[at : at + HASH_BYTES]) or self._remember(piece, element)
+                for at, element in zip(places, elements, strict=True)
             ]
         else:
             named = [_hash(element) for element in elements]
         before = [payload.get(name) for name in ("previous_response_id", "conversation")]
         return blake2b(b"".join([*named, dump(before)]), digest_size=HASH_BYTES).digest()
 
-    def _remembered(self, key: bytes, element: Any) -> bytes:
+    def _remember(self, piece: bytes, element: Any) -> bytes:
         known = self._known
-        if (found := known.get(key)) is not None:
-            known.move_to_end(key)
-            return found
-        found = known[key] = _hash(element)
+        found = known[piece] = _hash(element)
         if len(known) > NAMES_KEPT:
-            known.popitem(last=False)
+            del known[next(iter(known))]  # the oldest: one that is still in use comes back as the newest
         return found
 
 

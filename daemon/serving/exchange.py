@@ -71,11 +71,12 @@ class Exchange:
         runtimes = self.router.route(call.dialect, facts.model, self.upstream_of(call.scenario))
         if self.keeper.failing:
             await self.keeper.ready()
-        served, conversation, said = await self._served(call, facts)
+        session = call.session
+        served, conversation, said = await self._served(call, session, facts)
         body = call.body
         if served.prefix:
             body = codec.inject(body, served.prefix)
-        draft = _draft(call, served, runtimes[0], arrived)
+        draft = _draft(call, session, served, runtimes[0], arrived)
         draft.model = facts.model or runtimes[0].model
         draft.facts = facts
         draft.conversation = conversation
@@ -115,7 +116,9 @@ class Exchange:
             if response is not None and not draft.stream:
                 await response.close()
 
-    async def _served(self, call: Call, facts: RequestFacts) -> tuple[Served, str | None, Said | None]:
+    async def _served(
+        self, call: Call, session: str | None, facts: RequestFacts
+    ) -> tuple[Served, str | None, Said | None]:
         """The release for this request, its conversation where one is known already, and what it says where
         that had to be found out."""
         scenario = call.scenario
@@ -125,7 +128,6 @@ class Exchange:
             if not self.keeper.serves_anyway or call.start is not None:
                 raise
             head = await self._scenarios.default(scenario)
-        session = call.session
         if brought := call.tags.get("release"):
             return Served(scenario, brought, ""), None, None
         if head.prefix is None:
@@ -211,7 +213,7 @@ def signed_headers(headers: Sequence[Header], draft: Draft, *, stored: bool) -> 
     return own
 
 
-def _draft(call: Call, served: Served, runtime: Runtime, arrived: datetime) -> Draft:
+def _draft(call: Call, session: str | None, served: Served, runtime: Runtime, arrived: datetime) -> Draft:
     return Draft(
         id=new_receipt(),
         scenario=served.scenario,
@@ -220,7 +222,7 @@ def _draft(call: Call, served: Served, runtime: Runtime, arrived: datetime) -> D
         kind=call.kind,
         request=call.body,
         run=call.tags.get("run"),
-        session=call.session,
+        session=session,
         tags=call.tags,
         release_id=served.release_id or None,
         content_id=served.content_id or None,

@@ -33,7 +33,14 @@ from reef.runtime import Parsed
 _FINISH = re.compile(rb'"finish_reason"\s*:\s*"')
 _CODES = {"502": "upstream", "503": "unavailable"}
 """By the status that an error event begins with."""
-_ROLES = {"developer": "system", "function": "tool"}
+_ROLES = {
+    "system": "system",
+    "developer": "system",
+    "user": "user",
+    "assistant": "assistant",
+    "tool": "tool",
+    "function": "tool",
+}
 _MORE = ("tool_calls", "tool_call_id", "name")
 _KEPT = ("id", "created", "model", "system_fingerprint", "service_tier")
 
@@ -169,10 +176,11 @@ def _messages(payload: Json) -> list[Message]:
 
 def _message(message: Json) -> Message:
     role = string(message.get("role")) or "user"
-    neutral: Message = {"role": _ROLES.get(role, role), "content": content_text(message.get("content"))}
-    for key in _MORE:
-        if value := message.get(key):
-            neutral[key] = value
+    neutral: Message = {"role": _ROLES.get(role) or role, "content": content_text(message.get("content"))}
+    if len(message) > len(neutral):
+        for key in _MORE:
+            if value := message.get(key):
+                neutral[key] = value
     return neutral
 
 

@@ -23,7 +23,7 @@ class RequestFacts:
         self.payload = payload
         self.model = string(payload.get("model"))
         self.stream = payload.get("stream") is True
-        found = (integer(payload.get(key)) for key in max_tokens_keys)
+        found = [integer(payload.get(key)) for key in max_tokens_keys]
         self.max_tokens = next((value for value in found if value is not None), None)
         self._read = read
 

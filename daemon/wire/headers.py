@@ -1,6 +1,7 @@
 """Which headers pass the daemon. Names are lower-case."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 
 from reef.runtime import Header
 
@@ -21,15 +22,22 @@ CREDENTIALS = frozenset({"authorization", "x-api-key"})
 _SECRET = CREDENTIALS | {"cookie"}
 _REQUEST = HOP_BY_HOP | _SECRET | {"host", "content-length", "content-encoding", "accept-encoding", "expect"}
 _REQUEST_BUT_KEYS = _REQUEST - CREDENTIALS
+NAMED_KEPT = 64
+"""Values of `connection` that are read once; there are few."""
 _RESPONSE = HOP_BY_HOP | {"content-length", "content-encoding", "set-cookie", "date", "server"}
 
 
 def _without_named(dropped: frozenset[str], headers: Sequence[Header]) -> frozenset[str]:
     """With those that a `connection` header names, which are for the next server only."""
-    named = {
-        name.strip().lower() for key, value in headers if key == "connection" for name in value.split(",")
-    }
-    return dropped | named if named else dropped
+    for key, value in headers:
+        if key == "connection":
+            dropped = _and_named(dropped, value)
+    return dropped
+
+
+@lru_cache(NAMED_KEPT)
+def _and_named(dropped: frozenset[str], value: str) -> frozenset[str]:
+    return dropped | {name.strip().lower() for name in value.split(",")}
 
 
 def for_upstream(headers: Sequence[Header], *, credentials: bool = False) -> list[Header]:

@@ -125,9 +125,11 @@ def integer(value: Any) -> int | None:
 
 def content_text(content: Any) -> str:
     """`text_of` for content that may hold anything; `clean`."""
+    if isinstance(content, str):
+        return clean(content)
     if isinstance(content, list):
         content = [part for part in content if isinstance(part, str | dict)]
-    return clean(content if isinstance(content, str) else text_of(content))
+    return clean(text_of(content))
 
 
 def strings(*values: Any) -> tuple[str, ...]:
