@@ -55,7 +55,7 @@ async def open_rooms(stack: AsyncExitStack, start: Start, url: str, journal: Jou
     store = await asyncio.to_thread(Store.at, home.database)
     stack.callback(store.close)
     try:
-        await store.prove()
+        await store.gate.prove()
     except Unavailable as error:  # `reef up` and `reef status` say so, and each request that needs it
         log.error("%s (hint: %s)", error.message, error.hint)
     git = await asyncio.to_thread(GitReleases, home.releases)

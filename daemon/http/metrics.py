@@ -93,7 +93,7 @@ def _serving(here: Rooms) -> list[str]:
             "gauge",
             "Whether writes went well of late.",
             (),
-            [((), here.store.trouble is None)],
+            [((), here.store.gate.trouble is None)],
         ),
         family("reef_store_waiting", "gauge", "Writes that wait for a commit.", (), [((), writer.waiting)]),
     ]

@@ -38,8 +38,8 @@ async def status(request: Request) -> Json:
         found[name] = await _scenario(here, here.scenarios.get(name))
     total = sum(scenario["counts"]["records"] for scenario in found.values())
     gone = None if here.store.is_there() else "the database is gone: was the home deleted?"
-    here.store.look_again()
-    trouble = here.store.trouble
+    here.store.gate.look_again()
+    trouble = here.store.gate.trouble
     problem = gone or (trouble and trouble.message)
     remedy = "start anew: `reef down`, then `reef up`" if gone else trouble and trouble.hint
     return Json(

@@ -50,11 +50,11 @@ class RecordBook:
     @property
     def failed(self) -> Unavailable | None:
         """What the store failed with, until it is shown to take writes again."""
-        return self._store.writer.failed
+        return self._store.gate.failed
 
     async def ready(self) -> None:
-        """See `Store.ready`. Raises `Unavailable`."""
-        await self._store.ready()
+        """See `daemon.store.gate.Gate.ready`. Raises `Unavailable`."""
+        await self._store.gate.ready()
 
     def opened(self, receipt: str, scenario: str) -> None:
         """A receipt was handed out; its record will follow."""
@@ -78,7 +78,7 @@ class RecordBook:
         failed = self.failed
         await self._store.write_together(self._insert, draft)
         if failed is not None:
-            self._store.works(failed)
+            self._store.gate.works(failed)
         self.tally.add(draft)
 
     async def measure(self, draft: Draft) -> None:

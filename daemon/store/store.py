@@ -4,17 +4,14 @@ import asyncio
 import logging
 import sqlite3
 from collections.abc import Callable
-from contextlib import suppress
-from math import ceil
 from pathlib import Path
-from time import monotonic
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DatabaseError, OperationalError, SQLAlchemyError
 
-from daemon.store import probe
 from daemon.store.engine import is_sqlite, reader_engine, sqlite_url, writer_engine
+from daemon.store.gate import Gate
 from daemon.store.migrate import migrate
 from daemon.store.writer import Item, Together, Writer, cannot_write
 from reef.errors import ReefError, Unavailable
@@ -32,13 +29,7 @@ class Store:
         self._writing = _opened(url)
         self.reader: Engine = reader_engine(url)
         self.writer = Writer(self._writing)
-        self._proving = False
-        self._proved_at = 0.0
-        """When the last proof was over, by `time.monotonic`; `_shown_at` of the last that went well."""
-        self._shown_at = 0.0
-        self._one_may = False
-        """Whether nobody was let through yet by the last proof."""
-        self._looking: asyncio.Task[None] | None = None
+        self.gate = Gate(self.writer)
 
     @classmethod
     def at(cls, path: Path) -> "Store":
@@ -47,7 +38,7 @@ class Store:
 
     async def write(self, work: Callable[[Connection], T]) -> T:
         """Run `work` in the next grouped commit and return when it is durable."""
-        return await self._ask(work)
+        return await self.writer.ask(work)
 
     async def write_together(self, work: Together[Item, T], item: Item) -> T:
         """As `write`, for work that takes the items of all who wait at once (see `Writer`)."""
@@ -58,7 +49,7 @@ class Store:
 
         `write` may drop what no commit has taken up when its caller is cancelled.
         """
-        written = self._ask(work)
+        written = self.writer.ask(work)
         cancelled: asyncio.CancelledError | None = None
         while not written.done():
             try:
@@ -70,73 +61,6 @@ class Store:
                 log.warning("a write of a cancelled task failed: %s", lost)
             raise cancelled
         return written.result()
-
-    def _ask(self, work: Callable[[Connection], T]) -> "asyncio.Future[T]":
-        return self.writer.ask_together(lambda connection, _: (work(connection),), None)
-
-    async def prove(self) -> None:
-        """Show by a write that the store takes writes. Raises `Unavailable` where it does not."""
-        self._proving = True
-        try:
-            await self.write(probe.put)
-            await self.write(probe.take_back)
-            self._shown_at, self._one_may = monotonic(), True
-        finally:
-            self._proved_at = monotonic()
-            self._proving = False
-
-    async def ready(self) -> None:
-        """Return where the store takes writes, as far as is known. Of those who ask while it does not, one
-        proves every few seconds whether it does again, and is let through; the others are refused until
-        what that one has to store is stored (`works`): there may be room for a proof and for no more.
-
-        Raises:
-            Unavailable: what it last failed with.
-        """
-        failed = self.writer.failed
-        if failed is None:
-            return
-        if self._is_shown() and self._one_may:  # by a look at the status
-            self._one_may, self._proved_at = False, monotonic()
-            return
-        if self._proving or (wait := self._wait_s()) > 0:
-            seconds = probe.EVERY_S if self._proving else wait
-            raise Unavailable(failed.message, hint=failed.hint, retry_after_s=max(1, ceil(seconds)))
-        await self.prove()
-        self._one_may = False
-
-    def works(self, failed: Unavailable) -> None:
-        """What was asked for after `failed` is stored."""
-        if self.writer.failed is failed:
-            log.info("the store takes writes again")
-            self.writer.failed = None
-
-    def look_again(self) -> None:
-        """Prove in the background, where it is time, whether a store that failed takes writes again."""
-        if self.writer.failed is None or self._proving or self._is_shown() or self._wait_s() > 0:
-            return
-        self._proving = True
-        self._looking = asyncio.create_task(self._look(), name="store")
-
-    async def _look(self) -> None:
-        with suppress(Unavailable):
-            await self.prove()
-
-    def _is_shown(self) -> bool:
-        """Whether it was proved since the last failure."""
-        return self._shown_at > self.writer.failed_at
-
-    def _wait_s(self) -> float:
-        """Until the next proof."""
-        return max(self.writer.failed_at, self._proved_at) + probe.EVERY_S - monotonic()
-
-    @property
-    def trouble(self) -> Unavailable | None:
-        """What keeps it from being written, as far as is known."""
-        writer = self.writer
-        if writer.failed is not None:
-            return None if self._is_shown() else writer.failed
-        return None if writer.last_error is None else Unavailable(writer.last_error, hint="see `reef logs`")
 
     async def read(self, work: Callable[[Connection], T]) -> T:
         return await asyncio.to_thread(self.read_now, work)

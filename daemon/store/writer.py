@@ -84,7 +84,7 @@ class Writer:
         self.last_error: str | None = None
         """What the last commit, or folding back of the log, failed with."""
         self.failed: Unavailable | None = None
-        """What a commit failed with, until a record is stored again (`Store.works`): a small write may go
+        """What a commit failed with, until a record is stored again (`Gate.works`): a small write may go
         through, and a larger one not."""
         self.failed_at = 0.0
         """When that was last so, by `time.monotonic`."""
@@ -104,6 +104,10 @@ class Writer:
         future: Future[T] = Future()
         self._put(_Job(work, item, future))
         return future
+
+    def ask(self, work: Callable[[Connection], T]) -> "asyncio.Future[T]":
+        """As `submit`, from a task."""
+        return self.ask_together(lambda connection, _: (work(connection),), None)
 
     def ask_together(self, work: Together[Item, T], item: Item) -> "asyncio.Future[T]":
         """As `submit_together`, from a task: the loop is woken once for all that one commit ends."""

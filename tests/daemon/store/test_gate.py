@@ -38,7 +38,7 @@ def small(connection: Connection) -> None:
 
 def outcomes(store: Store, callers: int) -> list[BaseException | None]:
     async def all_at_once() -> list[BaseException | None]:
-        return await asyncio.gather(*(store.ready() for _ in range(callers)), return_exceptions=True)
+        return await asyncio.gather(*(store.gate.ready() for _ in range(callers)), return_exceptions=True)
 
     return asyncio.run(all_at_once())
 
@@ -46,11 +46,11 @@ def outcomes(store: Store, callers: int) -> list[BaseException | None]:
 def test_one_that_never_failed_is_not_asked(store: Store) -> None:
     fill_level = store.size_bytes()
     assert outcomes(store, 3) == [None] * 3
-    assert (store.size_bytes(), store.trouble) == (fill_level, None)
+    assert (store.size_bytes(), store.gate.trouble) == (fill_level, None)
 
 
 def test_it_leaves_nothing_behind(store: Store) -> None:
-    asyncio.run(store.prove())
+    asyncio.run(store.gate.prove())
     assert store.read_now(lambda c: c.execute(select(func.count()).select_from(pieces)).scalar()) == 0
 
 
@@ -63,7 +63,7 @@ def test_nobody_asks_again_at_once(store: Store, monkeypatch: pytest.MonkeyPatch
     assert 1 <= refused.retry_after_s <= probe.EVERY_S
     monkeypatch.setattr(probe, "EVERY_S", 0.0)
     assert outcomes(store, 1) == [None]
-    assert store.trouble is None
+    assert store.gate.trouble is None
 
 
 def test_a_small_write_that_goes_through_shows_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +71,7 @@ def test_a_small_write_that_goes_through_shows_nothing(store: Store, monkeypatch
     fill(store)
     store.writer.submit(small).result(9)
     assert store.writer.last_error is None
-    assert store.trouble is store.writer.failed is not None
+    assert store.gate.trouble is store.writer.failed is not None
     assert all(isinstance(each, Unavailable) for each in outcomes(store, 2))
 
 
@@ -85,7 +85,7 @@ def test_one_proves_while_the_others_are_refused(store: Store, monkeypatch: pyte
     (*again, _) = outcomes(store, 2)  # what the first has to store may not be stored yet, or ever
     assert again == [None]
     failed = store.writer.failed
-    store.works(Unavailable("another"))
+    store.gate.works(Unavailable("another"))
     assert store.writer.failed is failed is not None
-    store.works(failed)
+    store.gate.works(failed)
     assert outcomes(store, 5) == [None] * 5
