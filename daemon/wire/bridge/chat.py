@@ -23,6 +23,8 @@ from daemon.wire.bridge.reading import (
     bound,
     check_lists,
     check_numbers,
+    check_said,
+    check_truths,
     free_form,
     number,
     openai_choice,
@@ -70,14 +72,25 @@ _KNOWN = frozenset(
 )
 
 
-_BOUNDS = ("max_tokens", "max_completion_tokens", "top_k")
+_NUMBERS = (
+    "max_tokens",
+    "max_completion_tokens",
+    "temperature",
+    "top_p",
+    "top_k",
+    "seed",
+    "presence_penalty",
+    "frequency_penalty",
+)
 
 
 def check(payload: Json) -> None:
     """Raises Invalid for what no provider takes, and for what was before tools: its calls would be taken for
     something else."""
     check_lists(payload, "messages", "tools")
-    check_numbers(payload, *_BOUNDS)
+    check_said(payload, "messages")
+    check_numbers(payload, *_NUMBERS)
+    check_truths(payload, "stream", "parallel_tool_calls")
     said = mappings(payload.get("messages"))
     old = any(message.get("function_call") or message.get("role") == "function" for message in said)
     if old or payload.get("functions"):

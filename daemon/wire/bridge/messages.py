@@ -25,6 +25,8 @@ from daemon.wire.bridge.reading import (
     bound,
     check_lists,
     check_numbers,
+    check_said,
+    check_truths,
     number,
     role_of,
     texts,
@@ -67,7 +69,9 @@ _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 def check(payload: Json) -> None:
     """Raises Invalid for what no provider takes."""
     check_lists(payload, "messages", "tools")
-    check_numbers(payload, "max_tokens", "top_k")
+    check_said(payload, "messages")
+    check_numbers(payload, "max_tokens", "temperature", "top_p", "top_k")
+    check_truths(payload, "stream")
 
 
 def to_neutral_request(payload: Json) -> Request:

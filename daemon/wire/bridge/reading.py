@@ -24,12 +24,28 @@ def check_numbers(payload: Json, *keys: str) -> None:
             raise Invalid(f"`{key}` is no number", hint="see the provider's documents")
 
 
+def check_truths(payload: Json, *keys: str) -> None:
+    """Raises Invalid where one of these is there and neither true nor false."""
+    for key in keys:
+        if not isinstance(payload.get(key), bool | None):
+            raise Invalid(f"`{key}` is neither true nor false", hint="see the provider's documents")
+
+
+def check_said(payload: Json, key: str) -> None:
+    """Raises Invalid where an element of the list under `key` has a content that says nothing to anybody."""
+    for at, item in enumerate(mappings(payload.get(key))):
+        if not isinstance(item.get("content"), str | list | None):
+            raise Invalid(
+                f"`{key}[{at}].content` is neither text nor a list", hint="see the provider's documents"
+            )
+
+
 def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
-    """A whole number that bounds something; some write -1 for none."""
+    """A whole number above 0 that bounds something; some write -1 for none."""
     value = payload.get(key)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    found = integer(value)
+    found = integer(value) or None
     if found is None and value is not None:
         dropped.note(key)
     return found

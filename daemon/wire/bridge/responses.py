@@ -24,6 +24,8 @@ from daemon.wire.bridge.reading import (
     bound,
     check_lists,
     check_numbers,
+    check_said,
+    check_truths,
     free_form,
     number,
     openai_choice,
@@ -73,7 +75,9 @@ def check(payload: Json) -> None:
                 hint="send the whole conversation in `input`",
             )
     check_lists(payload, "tools", *(() if isinstance(payload.get("input"), str) else ("input",)))
-    check_numbers(payload, "max_output_tokens")
+    check_said(payload, "input")
+    check_numbers(payload, "max_output_tokens", "temperature", "top_p")
+    check_truths(payload, "stream", "parallel_tool_calls")
 
 
 def to_neutral_request(payload: Json) -> Request:

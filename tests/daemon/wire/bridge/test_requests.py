@@ -115,13 +115,21 @@ WRONG: list[tuple[Dialect, dict[str, Any]]] = [
     ("messages", {"messages": [None]}),
     ("messages", {"messages": [], "max_tokens": "many"}),
     ("messages", {"messages": [], "tools": "x"}),
+    ("messages", {"messages": [{"role": "user", "content": 5}]}),
+    ("messages", {"messages": [], "temperature": "hot"}),
+    ("messages", {"messages": [], "stream": "yes"}),
     ("chat", {"messages": {"role": "user"}}),
     ("chat", {"messages": [], "functions": [{"name": "f"}]}),
     ("chat", {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]}),
     ("chat", {"messages": [{"role": "function", "name": "f", "content": "done"}]}),
+    ("chat", {"messages": [{"role": "user", "content": {"text": "hi"}}]}),
+    ("chat", {"messages": [], "seed": "7"}),
+    ("chat", {"messages": [], "stream": 1}),
     ("responses", {"input": [1]}),
+    ("responses", {"input": [{"role": "user", "content": True}]}),
     ("responses", {"input": 7}),
     ("responses", {"input": "hi", "max_output_tokens": True}),
+    ("responses", {"input": "hi", "parallel_tool_calls": "no"}),
 ]
 
 
@@ -137,11 +145,12 @@ def test_what_would_be_answered_as_something_else_is_refused(
             assert Crossing(client, upstream, payload, new_receipt()).body
 
 
+@pytest.mark.parametrize("most", [-1, 0])
 @pytest.mark.parametrize("client", DIALECTS)
-def test_what_is_unknown_is_left_out_and_never_refused(client: Dialect) -> None:
+def test_what_is_unknown_is_left_out_and_never_refused(client: Dialect, most: int) -> None:
     list_key = "input" if client == "responses" else "messages"
     bound_key = "max_output_tokens" if client == "responses" else "max_tokens"
-    payload = {list_key: [{"role": "critic", "content": "hi"}], bound_key: -1}
+    payload = {list_key: [{"role": "critic", "content": "hi"}], bound_key: most}
     for upstream in DIALECTS:
         crossing = cross(client, upstream, payload, new_receipt())
         assert {f"{list_key}[].role", bound_key} <= set(crossing.dropped)
