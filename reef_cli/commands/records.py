@@ -1,5 +1,7 @@
 """`reef records`: the traffic."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -23,24 +25,35 @@ def records(
         int | None,
         typer.Option("-n", min=1, metavar="N", help="How many at most."),
     ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(metavar="KIND", help="Only turn, title, compaction, count_tokens or episode."),
+    ] = None,
+    status: Annotated[
+        str | None, typer.Option(metavar="STATUS", help="Only complete, aborted or failed.")
+    ] = None,
+    run: Annotated[str | None, typer.Option(metavar="RUN", help="Only those of this run.")] = None,
+    session: Annotated[
+        str | None, typer.Option(metavar="SESSION", help="Only those of this session of a client.")
+    ] = None,
     as_json: JsonFlag = False,
 ) -> None:
     """The latest exchanges, newest first, over all scenarios unless one is named."""
     wanted = limit or SCREENFUL
     with Client() as client:
-        data = _latest(client, scenario, wanted + 1)
+        ask = partial(client.records, scenario, kind=kind, status=status, run=run, session=session)
+        data = _latest(ask, wanted + 1)
     if limit is None and len(data["records"]) > wanted:
         say(f"only the latest {wanted} records; more with -n")
     emit(_first(data, wanted), render.records, as_json=as_json)
 
 
-def _latest(client: Client, scenario: str | None, wanted: int) -> dict[str, Any]:
+def _latest(ask: Callable[..., dict[str, Any]], wanted: int) -> dict[str, Any]:
     """So many of the latest exchanges, as one answer of the daemon would hold them."""
     rows: list[dict[str, Any]] = []
     cursor: dict[str, Any] = {}
     while True:
-        data: dict[str, Any] = client.records(
-            scenario,
+        data = ask(
             limit=min(wanted - len(rows), MOST),
             request_type="inference",
             order="desc",

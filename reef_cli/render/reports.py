@@ -60,7 +60,7 @@ def records(data: dict[str, Any]) -> str:
     full, rows = _rows(data, upstream=True)
     if table_width(full, rows) > width():
         full, rows = _rows(data, upstream=False)
-    return table(full, rows) if rows else "no records yet"
+    return table(full, rows) if rows else "no records"
 
 
 def _rows(data: dict[str, Any], *, upstream: bool) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
@@ -72,7 +72,7 @@ def _rows(data: dict[str, Any], *, upstream: bool) -> tuple[tuple[str, ...], lis
             *((row.get("scenario") or "-",) if several else ()),
             when(row.get("created_at")),
             row.get("kind") or row.get("request_type") or "-",
-            row.get("status") or "-",
+            "superseded" if row.get("superseded_by") else row.get("status") or "-",
             *(((row.get("upstream") or {}).get("name") or "-",) if upstream else ()),
             row.get("model") or "-",
         )

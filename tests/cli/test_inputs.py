@@ -147,6 +147,21 @@ def test_records_say_that_there_are_more(online: RunReef, fake: FakeDaemon) -> N
     assert online("records", "-n", "20").err == ""
 
 
+def test_records_are_chosen_by_what_they_are(online: RunReef, fake: FakeDaemon) -> None:
+    chosen = {"kind": "turn", "status": "failed", "run": "r1", "session": "s1"}
+    online("records", *(word for key, value in chosen.items() for word in (f"--{key}", value)))
+    assert fake.last("GET /reef/records").query.items() >= chosen.items()
+    online("records")
+    assert not chosen.keys() & fake.last("GET /reef/records").query.keys()
+    fake.routes["GET /reef/records"] = {"records": []}
+    assert online("records", "--kind", "title").out == "no records\n"
+
+
+def test_a_turn_that_was_sent_again_is_told_apart() -> None:
+    told = reports.records({"records": [RECORD, {**RECORD, "superseded_by": RECEIPT}]}).splitlines()
+    assert [" superseded " in line for line in told[1:]] == [False, True]
+
+
 @pytest.mark.parametrize("scenario", [(), ("-s", "city")])
 def test_more_records_than_the_daemon_hands_out_at_once(
     online: RunReef, fake: FakeDaemon, scenario: tuple[str, ...]
