@@ -5,7 +5,7 @@ from bench.proxy.rounds import Taken
 from bench.report import Check
 
 _CPU_MOST = 40
-"""The aim is at what was measured on a shared machine, 23 to 33 by the minute: a guard tells of more."""
+"""The aim is 30; a shared machine measured 22 to 33 by the minute, so only more than that is refused."""
 RAM, DISK, ONE, FORGETFUL = "reef", "reef, on disk", "reef, one by one", "reef, forgetful"
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from daemon.http.errors import error_content
 from daemon.http.inference import place_of
-from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.codec import codec_for, shape_of
 from daemon.wire.errors import status_of
 from reef.errors import Invalid, ReefError, Unauthorized
 
@@ -112,7 +112,8 @@ async def _refuse(scope: Scope, send: Send, problem: ReefError) -> None:
     if place is None:
         body = orjson.dumps(error_content(problem))
     else:
-        body = codec_for(dialect_of(place.path) or "chat").error_body(problem, status_of(problem))
+        names = {name.decode("latin-1") for name, _ in scope["headers"]}
+        body = codec_for(shape_of(place.path, names)).error_body(problem, status_of(problem))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status_of(problem), "headers": headers})
     await send({"type": "http.response.body", "body": body})

@@ -33,11 +33,10 @@ async def on_reef_error(_request: Request, error: Exception) -> Response:
 async def on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        known = dialect_of(request.url.path) is not None
         problem: ReefError = NotFound(f"no route {request.method} {request.url.path}")
-        if known:  # SDKs show nothing but the message
-            problem.hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not"
-            problem.message = sentence(problem)
+        if dialect_of(request.url.path) is not None:  # SDKs show nothing but the message
+            hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not"
+            problem = NotFound(sentence(NotFound(problem.message, hint=hint)), hint=hint)
     else:
         problem = ReefError(f"{request.method} {request.url.path}: {error.detail}")
     return Json(error_content(problem), error.status_code, headers=error.headers)

@@ -7,7 +7,7 @@ wrapper's) or what an exchange is (`daemon.serving`).
 import asyncio
 import logging
 import re
-from collections.abc import Awaitable, Callable, MutableMapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -16,16 +16,16 @@ from urllib.parse import quote
 from starlette.types import Receive, Scope, Send
 
 from daemon.http.model_list import model_list
-from daemon.http.request_body import read_body
+from daemon.http.request_body import LARGER, read_body
 from daemon.http.strays import methods_of, unknown_path, wrong_method
 from daemon.http.watch import ClientWatch
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
 from daemon.serving.refusal import refusal
 from daemon.serving.relay import Relay
-from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.codec import codec_for, dialect_of, shape_of
 from daemon.wire.encoding import decode
-from reef.errors import Invalid, ReefError, Unavailable, Unsupported
+from reef.errors import Invalid, ReefError, TooLarge, Unavailable, Unsupported
 from reef.ids import DEFAULT_SCENARIO, check_scenario
 from reef.runtime import Dialect, Header
 
@@ -110,21 +110,21 @@ class InferenceApp:
             if not recorded and (own := await self._other(scope, place.path, headers)) is not None:
                 await _write(own, send)
                 return
-            body = await read_body(receive, headers, self._max_body)
+            body = await read_body(receive, self._max_body)
             if body is None:
                 return
-            call = self._call(scope, place, headers, dialect or _shape(place.path, dict(headers)), body)
+            call = self._call(scope, place, headers, dialect or shape_of(place.path, dict(headers)), body)
             answering = self._exchange.answer if recorded else partial(self._relay.answer, method)
             await self._answered(call, answering, receive, send, drain=recorded and self._drain)
         except ReefError as error:
-            await _write(refusal(error, codec_for(_shape(place.path, dict(headers)))), send)
+            await _write(refusal(error, codec_for(shape_of(place.path, dict(headers)))), send)
         except _CutOff as cut:
             log.exception("%s %s was cut off", scope["method"], scope["path"], exc_info=cut.__cause__)
             raise
         except Exception as error:
             log.exception("%s %s failed", scope["method"], scope["path"])
             bug = ReefError(f"the daemon failed: {type(error).__name__}", hint="a bug; see `reef logs`")
-            await _write(refusal(bug, codec_for(_shape(place.path, dict(headers)))), send)
+            await _write(refusal(bug, codec_for(shape_of(place.path, dict(headers)))), send)
 
     def _call(self, scope: Scope, place: Place, headers: list[Header], dialect: Dialect, body: bytes) -> Call:
         named = dict(headers)
@@ -136,7 +136,7 @@ class InferenceApp:
             dialect,
             f"{place.target}?{query}" if query else place.target,
             headers,
-            decode(body, named.get("content-encoding"), limit=self._max_body),
+            _unpacked(body, named.get("content-encoding"), self._max_body),
             scenario=check_scenario(scenario or DEFAULT_SCENARIO),
             tags=tags_of(headers, place.run),
             kind="count_tokens" if place.path == "/messages/count_tokens" else "turn",
@@ -198,7 +198,7 @@ class InferenceApp:
         if self._relay.takes(method, path):
             return None
         if allowed:
-            return wrong_method(method, path, allowed, _shape(path, named))
+            return wrong_method(method, path, allowed, shape_of(path, named))
         raise unknown_path(scope, path, named)
 
     async def _models(self, wanted: str, *, anthropic: bool) -> Answer:
@@ -208,11 +208,11 @@ class InferenceApp:
         return model_list(models, wanted, anthropic=anthropic)
 
 
-def _shape(path: str, headers: MutableMapping[str, str]) -> Dialect:
-    """The dialect in whose shape an error is told."""
-    if path.startswith("/messages") or "anthropic-version" in headers:
-        return "messages"
-    return dialect_of(path) or "chat"
+def _unpacked(body: bytes, encoding: str | None, limit: int) -> bytes:
+    try:
+        return decode(body, encoding, limit=limit)
+    except TooLarge as error:
+        raise TooLarge(error.message, hint=LARGER) from error
 
 
 async def _write(answer: Answer, send: Send) -> None:

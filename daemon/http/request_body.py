@@ -1,14 +1,14 @@
 """Reads a request's body, within a bound."""
 
-from collections.abc import Sequence
-
 from starlette.types import Receive
 
 from reef.errors import TooLarge
-from reef.runtime import Header
+
+LARGER = "raise [reef] max_body_mb"
+"""How to have a body taken that is too large."""
 
 
-async def read_body(receive: Receive, headers: Sequence[Header], limit: int) -> bytes | None:
+async def read_body(receive: Receive, limit: int) -> bytes | None:
     """The body as it was sent; None when the client left before all of it was there.
 
     Raises:
@@ -30,7 +30,5 @@ async def read_body(receive: Receive, headers: Sequence[Header], limit: int) -> 
             chunks.clear()
         more = message.get("more_body", False)
     if size > limit:
-        raise TooLarge(
-            f"the request body has {size} bytes; the limit is {limit}", hint="raise [reef] max_body_mb"
-        )
+        raise TooLarge(f"the request body has {size} bytes; the limit is {limit}", hint=LARGER)
     return chunks[0] if len(chunks) == 1 else b"".join(chunks)

@@ -6,11 +6,14 @@ from starlette.types import Scope
 
 from daemon.serving.call import Answer
 from daemon.serving.relay import ALWAYS
-from daemon.wire.codec import codec_for, dialect_of
+from daemon.wire.codec import PATHS, codec_for, dialect_of, shape_of
 from reef.errors import Invalid, NotFound
 from reef.runtime import Dialect
 
 _MODELS = "/models"
+_SERVED = (*PATHS, *ALWAYS, _MODELS)
+_EXTRA = ("/v1", *_SERVED, *(f"{path}/v1" for path in _SERVED))
+"""What stands too much before a path where a base URL is wrong."""
 
 
 def methods_of(path: str) -> tuple[str, ...]:
@@ -31,20 +34,15 @@ def unknown_path(scope: Scope, path: str, headers: Mapping[str, str]) -> NotFoun
     """The error for a path (after `/v1`) that nobody serves. Where the base URL is at fault it names the
     right one."""
     method, plain = scope["method"], path.rstrip("/")
-    for at in [at for at, sign in enumerate(plain) if at and sign == "/"]:
-        extra, served = plain[:at], plain[at:]
-        if methods_of(served) and (extra == "/v1" or methods_of(extra)):
+    for extra in _EXTRA:
+        served = plain.removeprefix(extra)
+        if served != plain and methods_of(served):
             before = scope["path"].rstrip("/").removesuffix(f"/v1{plain}")
             base = f"{scope['scheme']}://{headers.get('host', '')}{before}"
-            own = base if _is_anthropics(served, headers) else f"{base}/v1"
+            own = base if shape_of(served, headers) == "messages" else f"{base}/v1"
             wrong = "/v1 twice" if extra == "/v1" else f"{extra} too much"
             return NotFound(f"{method} /v1{path} has {wrong}", hint=f"the client's base URL should be {own}")
     return NotFound(
         f"{method} /v1{path} is not served here",
         hint="check how it is spelt; what is not served is passed on, unrecorded, if `[reef] relay` lists it",
     )
-
-
-def _is_anthropics(path: str, headers: Mapping[str, str]) -> bool:
-    """Whether the client is one that appends `/v1` itself."""
-    return dialect_of(path) == "messages" or "anthropic-version" in headers

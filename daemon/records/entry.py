@@ -17,7 +17,7 @@ from daemon.store.codec import dump
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in
-from daemon.wire.scrub import mask
+from daemon.wire.scrub import mask, masked_name
 from reef.errors import Invalid
 from reef.feedback import Usage
 from reef.ids import rfc3339
@@ -92,7 +92,7 @@ class EntryMaker:
             "release_id": draft.release_id,
             "content_id": draft.content_id,
             "dialect": draft.dialect,
-            "model": draft.model or parsed.model,
+            "model": masked_name(draft.model) if draft.model else parsed.model,
             "upstream_name": draft.upstream_name,
             "upstream_model": parsed.model,
             "upstream_request_id": draft.upstream_request_id,

@@ -15,6 +15,7 @@ from daemon.store.quick import Quick
 from daemon.store.schema import aliases, pairs, records, reports
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
+from daemon.wire.scrub import masked_name
 from daemon.wire.values import load_object, plain
 from reef.errors import Invalid, NotFound, ReefError
 from reef.feedback import Exchange, Usage
@@ -124,7 +125,7 @@ def _filtered(query: "Select[Any]", wanted: Filter) -> "Select[Any]":
             query = query.where(after)
     for name in ("request_type", "kind", "status", "run", "session"):
         if (value := getattr(wanted, name)) is not None:
-            query = query.where(records.c[name] == value)
+            query = query.where(records.c[name] == masked_name(value))
     if wanted.reported is not None:
         named = exists().where(pairs.c.receipt == records.c.id)
         query = query.where(named if wanted.reported else ~named)

@@ -6,6 +6,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from daemon.records.book import RecordBook
 from daemon.store.schema import aliases, records
+from daemon.wire.scrub import masked_name
 from reef.errors import Invalid
 
 
@@ -32,7 +33,7 @@ def scenario_of(connection: Connection, book: RecordBook, name: str) -> str | No
         return str(owner)
     kind, _, value = name.partition(":")
     if kind in ("run", "session") and value:
-        query = select(records.c.scenario).where(records.c[kind] == value).distinct()
+        query = select(records.c.scenario).where(records.c[kind] == masked_name(value)).distinct()
     else:
         query = select(aliases.c.scenario).where(aliases.c.alias == name).distinct()
     owners = connection.execute(query.limit(2)).scalars().all()
@@ -101,7 +102,7 @@ def _turns(connection: Connection, scenario: str, kind: str, value: str) -> list
         select(records.c.id)
         .where(
             records.c.scenario == scenario,
-            records.c[kind] == value,
+            records.c[kind] == masked_name(value),
             records.c.kind == "turn",
             records.c.status == "complete",
             records.c.superseded_by.is_(None),

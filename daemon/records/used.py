@@ -15,7 +15,7 @@ COUNTED = frozenset({"turn", "title", "compaction"})
 class Used:
     """`tokens` is all that was read and written, what came from a provider's cache or went into it too.
     `unpriced` are the answers that tell their tokens but not what they cost, `uncounted` those that do not
-    tell their tokens either."""
+    tell their tokens either. What failed is none of them: it may have cost nothing."""
 
     usd: float = 0.0
     tokens: int = 0

@@ -36,17 +36,13 @@ async def send_again(send: Send, request: ProviderRequest, name: str, retries: i
             wait = _wait(response, tried)
             if wait is None:
                 return response
-            said, may_have_cost = answered(name, response), False
+            said, may_have_cost = f"upstream `{name}` answered {response.status}", False
             await response.close()
         request.attempts.append(said)
         if request.on_again is not None:
             await request.on_again(may_have_cost)
         await asyncio.sleep(wait or 0.0)
     return await send(request)
-
-
-def answered(name: str, response: ProviderResponse) -> str:
-    return f"upstream `{name}` answered {response.status}"
 
 
 def _may_repeat(error: ReefError) -> bool:

@@ -12,10 +12,10 @@ from daemon.serving.bridging import JSON, bridged, cannot_count
 from daemon.serving.refusal import upstream_refused
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
-from daemon.wire.encoding import decode
+from daemon.wire.encoding import beginning
 from daemon.wire.errors import said_in
 from daemon.wire.values import dump, load_object
-from reef.errors import Invalid, ReefError, TimedOut, Unavailable, UpstreamFailed
+from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderRequest, ProviderResponse, Runtime
 
 _WORDS_BYTES, _WORDS_S = 65536, 2.0
@@ -115,10 +115,7 @@ async def _words(response: ProviderResponse) -> bytes:
                         break
     finally:
         await response.close()
-    try:
-        return decode(bytes(got), response.header("content-encoding"), limit=_WORDS_BYTES)
-    except Invalid:
-        return b""
+    return beginning(bytes(got), response.header("content-encoding"), most=_WORDS_BYTES)
 
 
 def _replayed(response: ProviderResponse, body: bytes) -> ProviderResponse:

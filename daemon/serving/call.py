@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daemon.records.draft import RecordKind
+from daemon.wire.scrub import masked_name
 from reef.ids import DEFAULT_SCENARIO
 from reef.runtime import Dialect, Header
 
@@ -34,12 +35,19 @@ class Call:
     """The daemon is going down and cannot wait for the end of the answer."""
 
     @property
+    def run(self) -> str | None:
+        """The run it belongs to, by tag."""
+        run = self.tags.get("run")
+        return masked_name(run) if run else run
+
+    @property
     def session(self) -> str | None:
         """What the client calls its session, by tag or by a header of its own."""
-        if session := self.tags.get("session"):
-            return session
-        found = dict(self.headers)
-        return next((found[name] for name in _SESSION_HEADERS if found.get(name)), None)
+        session = self.tags.get("session")
+        if not session:
+            found = dict(self.headers)
+            session = next((found[name] for name in _SESSION_HEADERS if found.get(name)), None)
+        return masked_name(session) if session else None
 
 
 @dataclass(slots=True)

@@ -8,8 +8,8 @@ with. So an app that sends the same examples with each request opens a conversat
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
-from typing import Any
 
+from daemon.wire.values import mappings
 from reef.feedback import Message
 
 KEPT = 32
@@ -104,8 +104,7 @@ class Said:
 
 
 def _add(digest: "blake2b", message: Message) -> None:
-    calls: list[Any] = message.get("tool_calls") or []
-    ids = [str(call.get("id")) for call in calls if isinstance(call, dict)]
+    ids = [str(call.get("id")) for call in mappings(message.get("tool_calls"))]
     said = "\0".join((message["role"], _text(message).strip(), *ids))
     digest.update(said.encode(errors="replace") + b"\1")
 

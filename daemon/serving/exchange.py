@@ -25,7 +25,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
 from daemon.wire.facts import RequestFacts
 from daemon.wire.headers import for_client
-from reef.errors import Invalid, OverBudget, ReefError, TimedOut, Unavailable, UpstreamFailed
+from reef.errors import Invalid, OverBudget, ReefError, TimedOut, TooLarge, Unavailable, UpstreamFailed
 from reef.ids import new_receipt, now
 from reef.runtime import Header, ProviderResponse, Runtime
 
@@ -158,7 +158,7 @@ class Exchange:
         if not is_plain(encoding):
             try:
                 body = decode(body, encoding, limit=ANSWER_LIMIT)
-            except Invalid as error:
+            except (Invalid, TooLarge) as error:
                 raise UpstreamFailed(
                     f"the upstream's answer cannot be read: {error.message}", hint="look at its own log"
                 ) from error
@@ -221,7 +221,7 @@ def _draft(call: Call, session: str | None, served: Served, runtime: Runtime, ar
         dialect=call.dialect,
         kind=call.kind,
         request=call.body,
-        run=call.tags.get("run"),
+        run=call.run,
         session=session,
         tags=call.tags,
         release_id=served.release_id or None,

@@ -8,7 +8,7 @@ from daemon.wire.codec import Codec
 from daemon.wire.encoding import decode
 from daemon.wire.errors import error_in, shown
 from daemon.wire.values import load_object
-from reef.errors import Invalid, UpstreamFailed
+from reef.errors import Invalid, TooLarge, UpstreamFailed
 from reef.runtime import Parsed, ProviderResponse
 
 _CHECK = "check that base_url is a provider's API"
@@ -52,7 +52,7 @@ async def read_whole(response: ProviderResponse, name: str) -> bytes:
     """The body in plain bytes; the response is closed then.
 
     Raises:
-        UpstreamFailed, TimedOut: it broke, or is not what its `content-encoding` says.
+        UpstreamFailed, TimedOut: it broke, is too long, or is not what its `content-encoding` says.
     """
     try:
         body = b"".join([chunk async for chunk in response.body])
@@ -60,7 +60,7 @@ async def read_whole(response: ProviderResponse, name: str) -> bytes:
         await response.close()
     try:
         return decode(body, response.header("content-encoding"), limit=ANSWER_LIMIT)
-    except Invalid as error:
+    except (Invalid, TooLarge) as error:
         raise UpstreamFailed(
             f"the answer of `{name}` cannot be read: {error.message}", hint="look at its own log"
         ) from error

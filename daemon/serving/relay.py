@@ -1,5 +1,6 @@
 """Requests that are passed on and not recorded: embeddings, plain completions, and what the user lists."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
 
@@ -10,12 +11,15 @@ from daemon.serving.reading import read_whole
 from daemon.serving.refusal import KEPT_STATUS, upstream_refused
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import BROKEN, decoder, is_plain
+from daemon.wire.errors import STOPPING, UPSTREAM_BROKE
 from daemon.wire.headers import for_client
 from daemon.wire.values import load_object, string
 from reef.errors import ReefError, Unsupported
-from reef.runtime import Dialect, ProviderRequest, ProviderResponse
+from reef.runtime import ProviderRequest, ProviderResponse
 
 ALWAYS = frozenset({"/embeddings", "/completions"})
+_NOT_MODIFIED = 304
+"""The one status of its kind that sends nobody elsewhere, where Reef's token is none of their business."""
 
 
 class Relay:
@@ -65,29 +69,32 @@ class Relay:
         response = await runtime.send(request)
         own = for_client(response.headers)
         if response.status < 300 and (response.header("content-type") or "").startswith("text/event-stream"):
-            return Answer(response.status, own, pump=_Pump(response, shape))
-        whole = await read_whole(response, runtime.name)
-        if response.status >= 500:
-            raise upstream_refused(runtime.name, response.status, whole)
-        status = response.status if response.status in KEPT_STATUS or response.status < 400 else 400
-        return Answer(status, own, whole)
+            return Answer(response.status, own, pump=_Pump(response, call))
+        whole, status = await read_whole(response, runtime.name), response.status
+        if status >= 500 or (300 <= status < 400 and status != _NOT_MODIFIED):
+            raise upstream_refused(runtime.name, status, whole, location=response.header("location"))
+        return Answer(status if status in KEPT_STATUS or status < 400 else 400, own, whole)
 
 
 class _Pump:
-    """Sends a stream on as it comes; one that breaks ends with the dialect's own error event."""
+    """Sends a stream on as it comes; one that breaks or is cut off ends with its dialect's error event."""
 
-    def __init__(self, response: ProviderResponse, shape: Dialect) -> None:
+    def __init__(self, response: ProviderResponse, call: Call) -> None:
         self._response = response
-        self._shape = shape
+        self._call = call
 
     async def __call__(self, begin: Begin, write: Write) -> None:
-        encoding = self._response.header("content-encoding") or ""
+        encoding, codec = self._response.header("content-encoding") or "", codec_for(self._call.dialect)
         try:
             await begin()
             unpack = None if is_plain(encoding) else decoder(encoding)
             async for chunk in self._response.body:
                 await write(unpack(chunk) if unpack else chunk)
         except (ReefError, *BROKEN) as error:
-            await write(codec_for(self._shape).error_event(f"502 upstream overloaded: {error}"))
+            await write(codec.error_event(f"{UPSTREAM_BROKE}{error}"))
+        except asyncio.CancelledError:
+            if self._call.stopping:
+                await write(codec.error_event(STOPPING))
+            raise
         finally:
             await self._response.close()

@@ -106,12 +106,12 @@ class Scenarios:
             Conflict: it is archived, differs from another name only in case, or started elsewhere.
             NotFound: scenarios are made explicitly here, or `start` is unknown.
         """
-        scenario = self._loaded.get(name)
+        scenario, new = self._loaded.get(name), False
         if scenario is None:
             if self._create_mode == "explicit":
                 raise NotFound(f"no scenario named `{name}`", hint=f"reef scenarios create {name}")
-            scenario = (await self.create(name, start=start))[0]
-        elif start is not None and start != scenario.start_release_id:
+            scenario, new = await self.create(name, start=start)
+        if not new and start is not None and start != scenario.start_release_id:
             await self._refuse_other_start(name, start)
         return scenario.head
 

@@ -8,6 +8,7 @@ from daemon.serving.call import Begin, Write
 from daemon.serving.keeper import Keeper
 from daemon.serving.turn import Turn
 from daemon.wire.encoding import BROKEN, Decoder
+from daemon.wire.errors import STOPPING, UPSTREAM_BROKE
 from daemon.wire.tail import StreamTail
 from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderResponse
@@ -16,7 +17,6 @@ log = logging.getLogger(__name__)
 
 _TRAILING_S = 2.0
 """How long to wait for what an upstream sends after its terminal event."""
-_BROKE = "502 upstream overloaded: "
 _AGAIN = "try again; look at the upstream's own log"
 
 
@@ -52,7 +52,7 @@ class Stream:
             if not self._turn.call.settled:
                 await self._keeper.keep_anyway(self._turn.called_off())
                 if self._turn.call.stopping:
-                    await write(self._tail.error_event("503 overloaded: the server is stopping; try again"))
+                    await write(self._tail.error_event(STOPPING))
             raise
         except Exception as bug:
             if self._turn.call.settled:
@@ -102,7 +102,7 @@ class Stream:
         tail = self._tail
         error = broke
         if tail.errored:
-            told = tail.told.removeprefix(_BROKE)  # a bridge says it so
+            told = tail.told.removeprefix(UPSTREAM_BROKE)  # a bridge says it so
             error = error or UpstreamFailed(f"the upstream ended the stream with an error: {told}")
         draft = self._turn.end("failed" if error else "complete", error)
         try:
@@ -112,7 +112,7 @@ class Stream:
             return False
         if broke is not None:
             if not tail.errored:
-                await write(tail.error_event(f"{_BROKE}{broke.message}"))
+                await write(tail.error_event(f"{UPSTREAM_BROKE}{broke.message}"))
             return False
         if last := tail.signed(draft.id) if stored else tail.plain():
             await write(last)

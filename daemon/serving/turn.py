@@ -85,7 +85,7 @@ class Turn:
             return None
         try:
             answer = self.codec.turn(parsed.response)
+            return said.answered(answer) if answer is not None else None
         except Exception:  # whatever an upstream sent, the record of it is stored
             log.exception("the answer of record %s is no turn", self.draft.id)
             return None
-        return said.answered(answer) if answer is not None else None

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from contextlib import suppress
 from math import ceil
 from time import monotonic
 
@@ -24,7 +23,7 @@ class Gate:
         self._shown_at = 0.0
         self._one_may = False
         """Whether nobody was let through yet by the last proof."""
-        self._looking: asyncio.Task[None] | None = None
+        self._proof: asyncio.Task[None] | None = None
 
     @property
     def failed(self) -> Unavailable | None:
@@ -40,8 +39,19 @@ class Gate:
         return None if writer.last_error is None else Unavailable(writer.last_error, hint="see `reef logs`")
 
     async def prove(self) -> None:
-        """Show by a write that the store takes writes. Raises `Unavailable` where it does not."""
+        """Show by a write that the store takes writes. Raises `Unavailable` where it does not.
+
+        A caller who is cancelled leaves the proof to end by itself: what it wrote is taken back.
+        """
+        await asyncio.shield(self._begun())
+
+    def _begun(self) -> "asyncio.Task[None]":
         self._proving = True
+        self._proof = asyncio.create_task(self._prove(), name="store")
+        self._proof.add_done_callback(_seen)
+        return self._proof
+
+    async def _prove(self) -> None:
         try:
             await self._writer.ask(probe.put)
             await self._writer.ask(probe.take_back)
@@ -80,12 +90,7 @@ class Gate:
         """Prove in the background, where it is time, whether a store that failed takes writes again."""
         if self._writer.failed is None or self._proving or self._is_shown() or self._wait_s() > 0:
             return
-        self._proving = True
-        self._looking = asyncio.create_task(self._look(), name="store")
-
-    async def _look(self) -> None:
-        with suppress(Unavailable):
-            await self.prove()
+        self._begun()
 
     def _is_shown(self) -> bool:
         """Whether it was proved since the last failure."""
@@ -94,3 +99,9 @@ class Gate:
     def _wait_s(self) -> float:
         """Until the next proof."""
         return max(self._writer.failed_at, self._proved_at) + probe.EVERY_S - monotonic()
+
+
+def _seen(proof: "asyncio.Task[None]") -> None:
+    """How a proof ended is known by its writer, whether somebody waits for it or not."""
+    if not proof.cancelled():
+        proof.exception()

@@ -177,10 +177,9 @@ def _messages(payload: Json) -> list[Message]:
 def _message(message: Json) -> Message:
     role = string(message.get("role")) or "user"
     neutral: Message = {"role": _ROLES.get(role) or role, "content": content_text(message.get("content"))}
-    if len(message) > len(neutral):
-        for key in _MORE:
-            if value := message.get(key):
-                neutral[key] = value
+    for key in _MORE:
+        if value := message.get(key):
+            neutral[key] = value
     return neutral
 
 

@@ -3,7 +3,7 @@
 To add a dialect: a module with a `CODEC`, one line in `_CODECS`, its paths in `dialect_of`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
 from daemon.wire import chat, messages, responses
@@ -84,6 +84,10 @@ _PATHS: dict[str, Dialect] = {
 }
 
 
+PATHS = tuple(_PATHS)
+"""What is recorded, as it stands after `/v1`."""
+
+
 def codec_for(dialect: Dialect) -> Codec:
     return _CODECS[dialect]
 
@@ -91,3 +95,10 @@ def codec_for(dialect: Dialect) -> Codec:
 def dialect_of(path: str) -> Dialect | None:
     """The dialect of a path after `/v1` (query string or not), for the recorded routes; else None."""
     return _PATHS.get(path.partition("?")[0])
+
+
+def shape_of(path: str, headers: Container[str]) -> Dialect:
+    """The dialect in whose shape an error is told, by the path after `/v1` and the names of its headers."""
+    if path.startswith("/messages") or "anthropic-version" in headers:
+        return "messages"
+    return dialect_of(path) or "chat"

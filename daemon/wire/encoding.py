@@ -57,10 +57,18 @@ def decode(body: bytes, encoding: str | None, *, limit: int) -> bytes:
             hint="check the content-encoding header",
         ) from error
     if len(plain) > limit:
-        raise TooLarge(
-            f"the body has more than {limit} bytes when unpacked", hint="raise max_body_mb of [reef]"
-        )
+        raise TooLarge(f"the body has more than {limit} bytes when unpacked")
     return plain
+
+
+def beginning(body: bytes, encoding: str | None, *, most: int) -> bytes:
+    """The first bytes of a body in plain, `most` of them at most; none where it cannot be unpacked so far."""
+    if encoding is None or is_plain(encoding) or not body:
+        return body[:most]
+    try:
+        return _unpack(body, encoding.strip().lower(), most)
+    except (Invalid, *BROKEN):
+        return b""
 
 
 def _unpack(body: bytes, encoding: str, most: int) -> bytes:

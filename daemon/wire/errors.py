@@ -32,8 +32,14 @@ STATUS: tuple[tuple[type[ReefError], int], ...] = (
 )
 
 
-_MOST_SAID, _MOST_SHOWN = 300, 100
-"""Bytes of a body that says nothing as an error does, and of one that should be no error."""
+_MOST_SAID = 300
+"""Bytes of an error's body that are told where it does not say what is wrong."""
+_MOST_SHOWN = 100
+"""Bytes of an answer that are told where it is none."""
+UPSTREAM_BROKE = "502 upstream overloaded: "
+"""What an error event begins with that ends an upstream's stream; clients try again at this."""
+STOPPING = "503 overloaded: the server is stopping; try again"
+"""What an error event says where the daemon's stop ends a stream."""
 
 
 def status_of(error: ReefError) -> int:

@@ -5,9 +5,12 @@ plain ASCII without quotes or backslashes, so JSON stays JSON.
 """
 
 import re
+from functools import lru_cache
+from hashlib import blake2b
 from typing import NamedTuple
 
 MASK = b"[masked by reef]"
+NAMES_KEPT = 1024
 
 
 class Shape(NamedTuple):
@@ -113,6 +116,14 @@ def mask(data: bytes) -> tuple[bytes, int]:
         data, count = shape.expression.subn(_replace, data)
         total += count
     return data, total
+
+
+@lru_cache(NAMES_KEPT)
+def masked_name(name: str) -> str:
+    """`name` as it may be stored and looked up by: beside a mask it has what tells it from others."""
+    said = name.encode("utf-8", "replace")
+    safe, hits = mask(said)
+    return f"{safe.decode()} {blake2b(said, digest_size=4).hexdigest()}" if hits else name
 
 
 def find_credential(text: str) -> str | None:

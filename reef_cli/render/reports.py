@@ -72,7 +72,7 @@ def _rows(data: dict[str, Any], *, upstream: bool) -> tuple[tuple[str, ...], lis
             *((row.get("scenario") or "-",) if several else ()),
             when(row.get("created_at")),
             row.get("kind") or row.get("request_type") or "-",
-            "superseded" if row.get("superseded_by") else row.get("status") or "-",
+            (row.get("status") or "-") + (", superseded" if row.get("superseded_by") else ""),
             *(((row.get("upstream") or {}).get("name") or "-",) if upstream else ()),
             row.get("model") or "-",
         )
@@ -88,13 +88,15 @@ def explain(record: dict[str, Any]) -> str:
     usage = record.get("usage") or {}
     timing = record.get("timing") or {}
     error = record.get("error") or {}
-    cached = f", {usage['cached_tokens']} cached" if usage.get("cached_tokens") else ""
+    # Anthropic counts what came from its cache beside the input, the others as a part of it.
+    told = ", {} from the cache" if record.get("dialect") == "messages" else " ({} of them cached)"
+    cached = told.format(usage["cached_tokens"]) if usage.get("cached_tokens") else ""
     tokens = (
         f"{usage['input_tokens']} in{cached}, {usage.get('output_tokens')} out"
         if usage.get("input_tokens") is not None
         else ""
     )
-    told = fields(
+    facts = fields(
         [
             ("receipt", record["agent_record_id"]),
             ("scenario", record.get("scenario") or ""),
@@ -109,7 +111,7 @@ def explain(record: dict[str, Any]) -> str:
             ("error", error.get("message") or ""),
         ]
     )
-    return "\n\n".join([told, *_story(record)])
+    return "\n\n".join([facts, *_story(record)])
 
 
 def _way(record: dict[str, Any]) -> list[tuple[str, str]]:

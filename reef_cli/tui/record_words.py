@@ -155,7 +155,7 @@ def story(record: dict[str, Any]) -> str:
     for step in record.get("steps") or []:
         told = step.get("outcome") or step.get("state")
         lines += ["", f"step {step['step']}: {told}. {step.get('decision') or ''}".rstrip()]
-    if not record.get("reports"):
+    if not record.get("reports") and not record.get("superseded_by"):  # its facts say so
         lines += ["", _without_report(record)]
     if names := record.get("aliases"):
         lines += ["", f"also known as {', '.join(names)}"]
@@ -163,8 +163,6 @@ def story(record: dict[str, Any]) -> str:
 
 
 def _without_report(record: dict[str, Any]) -> str:
-    if counts := record.get("superseded_by"):
-        return f"the client sent it again: {counts} counts instead"
     if record.get("kind") == "turn" and record.get("status") == "complete":
         return "no report names it yet; the inbox (i) scores it"
     return "no report names it, and none could teach: it is no finished turn"

@@ -159,7 +159,7 @@ def test_records_are_chosen_by_what_they_are(online: RunReef, fake: FakeDaemon) 
 
 def test_a_turn_that_was_sent_again_is_told_apart() -> None:
     told = reports.records({"records": [RECORD, {**RECORD, "superseded_by": RECEIPT}]}).splitlines()
-    assert [" superseded " in line for line in told[1:]] == [False, True]
+    assert [" complete, superseded " in line for line in told[1:]] == [False, True]
 
 
 @pytest.mark.parametrize("scenario", [(), ("-s", "city")])

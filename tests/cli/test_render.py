@@ -93,6 +93,7 @@ def test_status_says_what_a_budget_cannot_count() -> None:
 
 def test_records_name_the_upstream_where_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {**RECORD, "model": "m"}
+    monkeypatch.setenv("COLUMNS", "80")
     narrow = records({"records": [row]})
     assert "UPSTREAM" not in narrow
     assert narrow.endswith("  m")
@@ -145,5 +146,11 @@ def test_explain_invites_nobody_to_report_on_what_was_sent_again() -> None:
         }
     )
     assert told.endswith("the client sent it again: r2 counts instead")
-    assert "1 in, 9 cached, 2 out" in told
+    assert "1 in, 9 from the cache, 2 out" in told
     assert "reef report" not in told
+
+
+def test_explain_says_what_the_cache_was_a_part_of() -> None:
+    usage = {"input_tokens": 10, "cached_tokens": 9, "output_tokens": 2}
+    assert "10 in (9 of them cached), 2 out" in explain({**RECORD, "dialect": "chat", "usage": usage})
+    assert "10 in, 9 from the cache, 2 out" in explain({**RECORD, "dialect": "messages", "usage": usage})

@@ -17,7 +17,7 @@ from reef.home import read_daemon
 from tests.e2e.running import wait_for
 from tests.e2e.terminal import Terminal
 from tests.processes import is_running
-from tests.stub_provider import StubProvider
+from tests.stub_provider import Raw, StubProvider
 
 CHAT = [{"role": "user", "content": "hi"}]
 
@@ -145,3 +145,20 @@ def test_down_during_a_stream(here: Terminal, dialect: str) -> None:
         here.up("--upstream", stub.url)
         record = here.reef("explain", receipt, "--json").json
         assert (record["status"], "was stopped" in record["error"]["message"]) == ("failed", True)
+
+
+def test_down_during_a_stream_that_is_passed_on(here: Terminal) -> None:
+    """No record is kept of it; its client is told all the same."""
+    with StubProvider() as slow:
+        slow.event_delay_s = 0.2
+        slow.answer = lambda _: Raw((b'data: {"choices":[{"text":"word "}]}\n\n',) * 200, "text/event-stream")
+        here.up("--upstream", slow.url, "--model", "M")
+        body = {"model": "m", "stream": True, "prompt": "hi"}
+        with here.http() as client, client.stream("POST", "/v1/completions", json=body) as answer:
+            pieces = answer.iter_text()
+            first = next(pieces)
+            with ThreadPoolExecutor(1) as pool:
+                down = pool.submit(here.reef, "down")
+                said = first + "".join(pieces)
+                assert down.result().out.startswith("reef stopped")
+    assert "the server is stopping" in said

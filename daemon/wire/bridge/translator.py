@@ -9,6 +9,7 @@ from daemon.wire.bridge.events import Begin, End, Event, Failed, Finish, Spent
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage, updated
 from daemon.wire.codec import codec_for
+from daemon.wire.errors import UPSTREAM_BROKE
 from daemon.wire.sse import EventSplitter, split
 from reef.runtime import Dialect
 
@@ -85,7 +86,7 @@ class Translator:
                 return self._begin() + self._blocks.flush()
             case Failed():
                 self._over = True
-                message = f"502 upstream overloaded: {event.message}"
+                message = UPSTREAM_BROKE + event.message
                 return self._begin() + codec_for(self._target).error_event(message, first=self._first)
             case End():
                 return self._finish()

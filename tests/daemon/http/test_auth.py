@@ -52,3 +52,11 @@ def test_a_key_alone_opens_nothing(url: str, stub: StubProvider) -> None:
         answer = ask(url, **headers)
         assert (answer.status_code, "no valid token" in answer.text) == (401, True)
     assert not stub.asked
+
+
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/messages/batches", "/v1/other"])
+def test_a_stranger_is_refused_in_the_words_of_his_provider(url: str, path: str) -> None:
+    anthropics = httpx.get(url + path, headers={"anthropic-version": "2023-06-01"})
+    assert (anthropics.status_code, anthropics.json()["type"]) == (401, "error")
+    openais = httpx.get(url + path)
+    assert (openais.status_code, openais.json().get("type")) == (401, "error" if "messages" in path else None)

@@ -1,5 +1,6 @@
 """Streams that break, clients that leave, stores that fail: what is said, and what is recorded."""
 
+import gzip
 import json
 import time
 
@@ -297,3 +298,18 @@ def test_a_responses_stream_may_end_with_an_error_as_chat_says_it(
         "failed",
         "the upstream ended the stream with an error: gone",
     )
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/embeddings"])
+def test_an_answer_that_unpacks_to_too_much_is_the_upstreams_fault(
+    client: httpx.Client, home: House, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    for room in ("exchange", "reading"):
+        monkeypatch.setattr(f"daemon.serving.{room}.ANSWER_LIMIT", 2**16)
+    packed = gzip.compress(b"{" + b" " * 2**17 + b"}")
+    stub.answer = lambda asked: Raw((packed,), "application/json", {"content-encoding": "gzip"})
+    answer = client.post(path, json=body_of("chat"))
+    message = answer.json()["error"]["message"]
+    assert (answer.status_code, "has more than 65536 bytes" in message) == (502, True)
+    assert "max_body_mb" not in message
+    assert [draft.status for draft in home.records.drafts] == ["failed"] * ("chat" in path)

@@ -147,6 +147,7 @@ def test_bodies_are_bounded_packed_or_not(stub: StubProvider) -> None:
             answer = client.post("/v1/messages", content=content, headers={"content-encoding": encoding})
             assert answer.status_code == 413
             assert answer.json()["error"]["type"] == "request_too_large"
+            assert "raise [reef] max_body_mb" in answer.json()["error"]["message"]
         broken = client.post("/v1/messages", content=b"no", headers={"content-encoding": "gzip"})
         unknown = client.post("/v1/messages", content=b"no", headers={"content-encoding": "br"})
         assert (broken.status_code, unknown.status_code) == (400, 400)
@@ -213,3 +214,13 @@ def test_a_missing_model_is_filled_in(client: httpx.Client, home: House, stub: S
         "stub-model",
         stub.asked[0].body,
     )
+
+
+def test_a_session_that_looks_like_a_credential_is_no_clear_text(client: httpx.Client, home: House) -> None:
+    secrets = ["sk-proj-" + "a1b2" * 6 + end for end in "12"]
+    for secret in secrets:
+        headers = {"x-session-id": secret, "x-reef-tag-run": secret}
+        assert client.post(PATHS["chat"], json=body_of("chat"), headers=headers).status_code == 200
+    drafts = home.records.drafts
+    assert len({draft.session for draft in drafts}) == len({draft.run for draft in drafts}) == 2
+    assert not [draft for draft in drafts if "a1b2" in f"{draft.session}{draft.run}{draft.conversation}"]

@@ -118,3 +118,15 @@ def test_what_names_no_model_goes_to_the_first_that_speaks_its_dialect(
             elsewhere = httpx.get(built.url + path, headers=headers)
             assert elsewhere.status_code == 502
             assert ("`claude`" if headers else "`last`") in elsewhere.text
+
+
+def test_a_redirect_leads_nobody_elsewhere(client: httpx.Client, stub: StubProvider) -> None:
+    stub.answer = lambda asked: Raw(
+        (b"",), "text/plain", {"location": "https://elsewhere.example/v1/embeddings?key=1"}, 307
+    )
+    answer = client.post("/v1/embeddings", json={"input": "a"})
+    assert (answer.status_code, "location" in answer.headers) == (502, False)
+    assert "it redirects to https://elsewhere.example/v1/embeddings (" in answer.json()["error"]["message"]
+    stub.answer = lambda asked: Raw((b"",), "text/plain", {"etag": '"1"'}, 304)
+    kept = client.get("/v1/files/a", headers={"if-none-match": '"1"'})
+    assert (kept.status_code, kept.headers["etag"]) == (304, '"1"')

@@ -1,5 +1,6 @@
 """What a client and its record are told when neither an upstream nor who stands in for it can serve."""
 
+import gzip
 import json
 from collections.abc import Iterator
 
@@ -175,3 +176,14 @@ def test_a_token_count_that_nobody_gives_is_estimated(stub: StubProvider, other:
     finally:
         other.api = usual
     assert (answer.status_code, answer.headers["x-reef-estimate"]) == (200, "1")
+
+
+def test_a_long_packed_failure_is_read_as_far_as_it_tells(stub: StubProvider, other: StubProvider) -> None:
+    packed = gzip.compress(b"<p>too many of you" + b" " * 200_000)
+    stub.answer = lambda asked: Raw((packed,), "text/html", {"content-encoding": "gzip"}, 502)
+    other.answer = lambda asked: "from the other"
+    with house([section("a", stub.url, fallback=["b"]), section("b", other.url)]) as built:
+        answer = httpx.post(f"{built.url}/v1/chat/completions", json=body_of("chat"))
+        (draft,) = built.records.drafts
+    assert (answer.status_code, "from the other" in answer.text) == (200, True)
+    assert "too many of you" in draft.attempts[0]

@@ -34,6 +34,13 @@ def test_a_base_url_that_is_a_path_already(client: httpx.Client) -> None:
     assert message.endswith(f"has /chat/completions too much (hint: the client's base URL should be {right})")
 
 
+def test_a_base_url_that_is_anthropics_path_already(client: httpx.Client) -> None:
+    answer = client.post("/v1/messages/v1/messages", json=body_of("messages"))
+    right = f"{client.base_url}".rstrip("/")
+    message = answer.json()["error"]["message"]
+    assert message.endswith(f"has /messages/v1 too much (hint: the client's base URL should be {right})")
+
+
 def test_the_sdks_show_it(client: httpx.Client) -> None:
     base = f"{client.base_url}".rstrip("/")
     turns = [{"role": "user", "content": "hi"}]

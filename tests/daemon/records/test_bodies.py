@@ -8,8 +8,9 @@ from sqlalchemy import func, select
 
 from daemon.records.bodies import Masking, load_body, store_pieces
 from daemon.records.cutting import CUT_FROM_BYTES, cut
-from daemon.records.query import find, to_wire
-from daemon.store.schema import pieces
+from daemon.records.query import Filter, find, listing, to_wire
+from daemon.store.schema import pieces, records, reports
+from daemon.wire.scrub import masked_name
 from tests.daemon.records.desk import Desk
 
 LONG = "x" * CUT_FROM_BYTES
@@ -66,3 +67,14 @@ def test_many_pieces_are_read_back(desk: Desk) -> None:
     ).result(10)
     hashes = b"".join(key for key, _, _ in parts)
     assert desk.store.read_now(lambda connection: load_body(connection, hashes)) == raw
+
+
+def test_a_credential_as_a_name_is_not_stored_and_still_finds_its_records(desk: Desk) -> None:
+    secret = "sk-proj-" + "a1b2" * 6
+    first = desk.record("a", run=masked_name(secret), model=secret)
+    desk.record("b", run=masked_name(secret + "2"))
+    found, _ = desk.store.read_now(lambda c: listing(c, Filter(run=secret)))
+    assert [row["agent_record_id"] for row in found] == [first]
+    assert desk.pairs(desk.report(f"run:{secret}", score=1)).keys() == {first}
+    for table in (records, reports):
+        assert secret not in str(desk.store.read_now(lambda c, t=table: list(c.execute(select(t)))))

@@ -15,7 +15,7 @@ from daemon.wire.prefix import Prefix
 from reef.runtime import DIALECTS, Dialect
 from tests.daemon.http.asking import PATHS
 from tests.daemon.serving.house import House, house
-from tests.stub_provider import Reply, StubProvider, ToolCall
+from tests.stub_provider import Raw, Reply, StubProvider, ToolCall
 
 
 @pytest.fixture(scope="module")
@@ -179,3 +179,43 @@ def test_examples_are_remembered_within_bounds() -> None:
     calling[1]["tool_calls"] = [{"id": "1", "function": {"name": "f", "arguments": "x" * KEPT_CHARS}}]
     list(Said(calling, examples).history())
     assert not known(examples, calling)
+
+
+def test_a_client_that_leaves_out_an_empty_content(home: House, stub: StubProvider) -> None:
+    stub.answer = lambda asked: Reply("", (ToolCall("look", {}),))
+    history: list[Any] = [{"role": "user", "content": "hi"}]
+    first = httpx.post(f"{home.url}/v1/chat/completions", json={"messages": history}).json()
+    publish(home)
+    calls = first["choices"][0]["message"]["tool_calls"]
+    history += [{"role": "assistant", "tool_calls": calls}, {"role": "tool", "content": "r"}]
+    httpx.post(f"{home.url}/v1/chat/completions", json={"messages": history})
+    assert [asked.system for asked in stub.asked] == ["release one"] * 2
+
+
+@pytest.mark.parametrize("odd", [1, "call_1", {"id": "call_1"}, ["call_1"], True])
+def test_calls_that_are_none_cost_no_record(home: House, stub: StubProvider, odd: Any) -> None:
+    message = {"role": "assistant", "content": "hi", "tool_calls": odd}
+    choice = {"index": 0, "finish_reason": "stop", "message": message}
+    stub.answer = lambda asked: Raw((json.dumps({"id": "x", "choices": [choice]}).encode(),))
+    for messages in ([{"role": "user", "content": "hi"}], [message, {"role": "user", "content": "hi"}]):
+        answer = httpx.post(f"{home.url}/v1/chat/completions", json={"model": "m", "messages": messages})
+        assert answer.status_code == 200
+    assert len(home.records.drafts) == 2
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["id", "text"]), inner),
+    max_leaves=5,
+)
+ODD_MESSAGES = st.lists(
+    st.dictionaries(st.sampled_from(["role", "content", "tool_calls", "name"]), ODD | st.just("user"))
+)
+
+
+@given(messages=ODD_MESSAGES)
+def test_whatever_is_said_has_a_key(messages: list[dict[str, Any]]) -> None:
+    read = codec_for("chat").facts(json.dumps({"messages": messages}).encode()).messages
+    assert all(key.startswith("h:") for key in Said(read, Examples()).history())
+    for message in read:
+        assert Said(read).answered(message).startswith("h:")

@@ -13,6 +13,7 @@ from daemon.releases.history import History
 from daemon.serving.scenarios import Scenarios
 from daemon.settings.model import RecipeSection
 from daemon.store.store import Store
+from reef.errors import Conflict
 from reef.ids import new_receipt, now
 from reef.tree import HarnessTree
 
@@ -99,5 +100,21 @@ def test_one_that_is_recorded_during_a_look_up_is_not_forgotten(
         pinned = await scenarios.pinned("s", "c")
         assert pinned is not None
         assert pinned.release_id == head.release_id
+
+    asyncio.run(scene())
+
+
+def test_of_two_that_begin_a_scenario_at_once_the_second_must_want_the_same_start(
+    rooms: tuple[Scenarios, Counting],
+) -> None:
+    scenarios, _ = rooms
+
+    async def scene() -> None:
+        starts = [(await scenarios.serve(name)).release_id for name in ("a", "b")]
+        both = (scenarios.serve("new", start=start) for start in starts)
+        first, second = await asyncio.gather(*both, return_exceptions=True)
+        assert not isinstance(first, BaseException)
+        assert isinstance(second, Conflict)
+        assert await scenarios.serve("new", start=starts[0]) == first
 
     asyncio.run(scene())

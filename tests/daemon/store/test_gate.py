@@ -89,3 +89,57 @@ def test_one_proves_while_the_others_are_refused(store: Store, monkeypatch: pyte
     assert store.writer.failed is failed is not None
     store.gate.works(failed)
     assert outcomes(store, 5) == [None] * 5
+
+
+def test_a_look_lets_one_through_and_a_new_failure_voids_it(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "EVERY_S", 0.0)
+    fill(store)
+    pages(store, 10**6)
+    proofs: list[str] = []
+    put = probe.put
+    monkeypatch.setattr(probe, "put", lambda connection: (proofs.append("put"), put(connection)))
+
+    async def look() -> None:
+        store.gate.look_again()
+        while store.gate.trouble is not None:
+            await asyncio.sleep(0.01)
+        store.gate.look_again()
+        await asyncio.sleep(0.1)
+
+    asyncio.run(look())
+    assert proofs == ["put"], "it is shown: nobody has to look again"
+    monkeypatch.setattr(probe, "EVERY_S", 60.0)
+    first, second = outcomes(store, 2)
+    assert (first, type(second), proofs) == (None, Unavailable, ["put"])
+    monkeypatch.setattr(probe, "EVERY_S", 0.0)
+    asyncio.run(look())
+    monkeypatch.setattr(probe, "put", put)
+    monkeypatch.setattr(probe, "SIZE", 2**20)  # more than what the proofs left free
+    fill(store)
+    monkeypatch.setattr(probe, "EVERY_S", 60.0)
+    assert store.gate.trouble is store.gate.failed is not None
+    assert [type(each) for each in outcomes(store, 1)] == [Unavailable]
+
+
+def test_a_proof_whose_asker_leaves_is_taken_back(store: Store) -> None:
+    async def leave() -> None:
+        asking = asyncio.ensure_future(store.gate.prove())
+        while not rows(store):
+            await asyncio.sleep(0)
+            if rows(store) or asking.done():
+                break
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await store.write(lambda connection: None)
+        await store.write(lambda connection: None)
+
+    for _ in range(5):
+        asyncio.run(leave())
+    assert rows(store) == 0
+
+
+def rows(store: Store) -> int:
+    return int(store.read_now(lambda c: c.execute(select(func.count()).select_from(pieces)).scalar_one()))

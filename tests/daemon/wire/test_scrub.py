@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.wire.scrub import MASK, SHAPES, find_credential, mask
+from daemon.wire.scrub import MASK, SHAPES, find_credential, mask, masked_name
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + "A" * 60 + "\n-----END RSA PRIVATE KEY-----"
 SECRETS = [
@@ -114,3 +114,12 @@ def test_no_shape_is_overlooked(text: str) -> None:
         if shape.expression.search(data):
             assert find_credential(text)
             assert mask(data)[1] > 0
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_a_name_with_a_credential_in_it_is_told_from_others(secret: str) -> None:
+    names = [masked_name(f"{secret}{end}") for end in (" a", " b")]
+    assert [MASK.decode() in name and secret not in name for name in names] == [True, True]
+    assert len(set(names)) == 2
+    assert names[0] == masked_name(f"{secret} a")
+    assert masked_name("build-42") == "build-42"
