@@ -157,3 +157,5 @@ class Parsed:
     """None where the input or the output is unknown."""
     aliases: Sequence[str] = field(default=())
     """Body id and tool-call ids: other names by which clients know this answer."""
+    unread: str | None = None
+    """The beginning of what a stream held where an event should be: what was lost there is not known."""

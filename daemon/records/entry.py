@@ -63,6 +63,9 @@ class EntryMaker:
         if draft.status == "complete" and (told := error_in(parsed.response)):
             draft.status, draft.error_type = "failed", "upstream"
             draft.error_message = f"the upstream answered {draft.http_status} with an error: {told}"
+        if draft.status == "complete" and parsed.unread is not None:
+            draft.status, draft.error_type = "failed", "upstream"
+            draft.error_message = f"an event of the stream cannot be read: {parsed.unread}"
         forwarded = None
         if draft.forwarded is not None:
             forwarded = self._bodies.forwarded(draft.forwarded, request, commit)

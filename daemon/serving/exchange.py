@@ -16,7 +16,7 @@ from daemon.serving.conversation import Examples, Said, session_key
 from daemon.serving.keeper import Keeper
 from daemon.serving.own import OwnCalls
 from daemon.serving.ports import RecordAppender, ScenarioSource
-from daemon.serving.reading import is_event_stream, is_object, no_answer, no_stream, read
+from daemon.serving.reading import is_event_stream, is_object, no_answer, no_stream, read, unwanted_stream
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
@@ -101,6 +101,8 @@ class Exchange:
             draft.aliases = (draft.upstream_request_id,) if draft.upstream_request_id else ()
             wanted = facts.stream and call.kind == "turn"
             if response.status < 300 and await is_event_stream(response, wanted=wanted):
+                if not wanted:
+                    raise unwanted_stream(draft.upstream_name)
                 return self._stream(turn, response)
             return await self._whole(turn, response)
         except (UpstreamFailed, TimedOut) as error:

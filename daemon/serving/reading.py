@@ -19,13 +19,12 @@ _BEFORE = b"\xef\xbb\xbf \t\r\n"
 
 
 async def is_event_stream(response: ProviderResponse, *, wanted: bool) -> bool:
-    """Whether the body is events. Some servers give another type to those that were `wanted`, and clients do
-    not look at it; then its first bytes say what it is."""
+    """Whether the body is events. Some servers give another type to those that were `wanted`, or their type
+    to what is none, and clients do not look at it; then its first bytes say what it is."""
     kind = (response.header("content-type") or "").lower()
-    if kind.startswith("text/event-stream"):
-        return True
-    if not wanted or "json" in kind or response.header("content-encoding"):
-        return False
+    told = kind.startswith("text/event-stream")
+    if told == wanted or "json" in kind or response.header("content-encoding"):
+        return told
     first = b""
     async for chunk in response.body:
         first += chunk
@@ -90,6 +89,14 @@ def read(codec: Codec, draft: Draft, body: bytes) -> Parsed:
 def no_answer(upstream: str | None, body: bytes) -> UpstreamFailed:
     return UpstreamFailed(
         f"upstream `{upstream}` answered with what is no JSON object: {shown(body)}", hint=_CHECK
+    )
+
+
+def unwanted_stream(upstream: str | None) -> UpstreamFailed:
+    """A client that waits for JSON cannot read events."""
+    return UpstreamFailed(
+        f"upstream `{upstream}` answered with a stream where none was asked for",
+        hint="it may do nothing else: ask with `stream`, or name another model",
     )
 
 

@@ -8,7 +8,7 @@ from daemon.serving.call import Begin, Write
 from daemon.serving.keeper import Keeper
 from daemon.serving.turn import Turn
 from daemon.wire.encoding import BROKEN, Decoder
-from daemon.wire.errors import STOPPING, UPSTREAM_BROKE
+from daemon.wire.errors import STOPPING, UPSTREAM_BROKE, sentence, shown
 from daemon.wire.tail import StreamTail
 from reef.errors import ReefError, TimedOut, Unavailable, UpstreamFailed
 from reef.runtime import ProviderResponse
@@ -86,16 +86,17 @@ class Stream:
         whole = tail.finished or tail.reasoned or tail.errored
         if out := last + rest if whole else last:  # our error event may not follow half an event
             await write(out)
-        if not whole:
+        if not whole and tail.answered:
             return UpstreamFailed("the stream ended before the answer did", hint=_AGAIN)
         return self._said_nothing()
 
     def _said_nothing(self) -> UpstreamFailed | None:
-        """What is wrong with a stream that ends well, and in which nothing is said."""
+        """What is wrong with a stream in which nothing is said."""
         tail = self._tail
         if tail.answered or tail.reasoned or tail.errored:
             return None
-        return UpstreamFailed("the stream ended without an answer", hint=_AGAIN)
+        came = b"".join(self._turn.arrived)
+        return UpstreamFailed(f"the stream ended without an answer: {shown(came)}", hint=_AGAIN)
 
     async def _last(self, broke: ReefError | None, write: Write) -> bool:
         """Store the record, then let the end of the stream out. True: that was the upstream's own."""
@@ -112,7 +113,7 @@ class Stream:
             return False
         if broke is not None:
             if not tail.errored:
-                await write(tail.error_event(f"{UPSTREAM_BROKE}{broke.message}"))
+                await write(tail.error_event(UPSTREAM_BROKE + sentence(broke)))
             return False
         if last := tail.signed(draft.id) if stored else tail.plain():
             await write(last)

@@ -9,7 +9,7 @@ from orjson import dumps
 from daemon.wire import shared, sse
 from daemon.wire.chat_stream import assemble
 from daemon.wire.facts import RequestFacts
-from daemon.wire.parsing import forgiving
+from daemon.wire.parsing import Events, forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_text, apply
 from daemon.wire.tail import Mark
@@ -78,7 +78,8 @@ class ChatCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        response = assemble(body) if stream else load_object(body)
+        events = Events(body) if stream else None
+        response = load_object(body) if events is None else assemble(events)
         if response is None:
             return Parsed(None)
         choice = next(iter(mappings(response.get("choices"))), {})
@@ -99,10 +100,11 @@ class ChatCodec:
             cached_tokens=counts[2],
             billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(c.get("id") for c in mappings(message.get("tool_calls")))),
+            unread=events.unread if events is not None else None,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:
-        return bool(mappings(response.get("choices")))
+        return any(_says(choice) for choice in mappings(response.get("choices")))
 
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         for choice in mappings(response.get("choices")):
@@ -168,6 +170,12 @@ def _add_to_system(layout: Layout, content: Span | None, text: str) -> Edit | No
         end = "" if layout.is_empty(content) else "\n\n"
         return add_elements(layout, content, [dumps({"type": "text", "text": text + end})])
     return None
+
+
+def _says(choice: Json) -> bool:
+    """Whether there is an end, or anything beside a role."""
+    said = mapping(choice.get("message")) or mapping(choice.get("delta"))
+    return bool(choice.get("finish_reason")) or any(said[key] for key in said if key != "role")
 
 
 def _messages(payload: Json) -> list[Message]:

@@ -1,24 +1,20 @@
 """Puts the chunks of a chat completions stream together again."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from daemon.wire import sse
 from daemon.wire.growing import Pieces, Texts
-from daemon.wire.values import Json, load_object, mapping, mappings
+from daemon.wire.values import Json, mapping, mappings
 
 _NAMES = frozenset({"role", "name", "id", "type"})
 
 
-def assemble(body: bytes) -> Json | None:
-    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
-    events, rest = sse.split(body)
+def assemble(events: Iterable[Json]) -> Json | None:
+    """The buffered form of what a stream's events say, as far as it came; None where there are none."""
     answer: Json = {}
     choices: dict[Any, Json] = {}
     texts = Texts()
-    for event in (*events, rest):
-        chunk = load_object(sse.data(event))
-        if chunk is None:
-            continue
+    for chunk in events:
         for key, value in chunk.items():
             if key not in {"choices", "object", "reef"} and (value is not None or key not in answer):
                 answer[key] = value

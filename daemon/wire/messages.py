@@ -10,7 +10,7 @@ from daemon.wire import shared, sse
 from daemon.wire.errors import sentence
 from daemon.wire.facts import RequestFacts
 from daemon.wire.messages_stream import assemble
-from daemon.wire.parsing import forgiving
+from daemon.wire.parsing import Events, forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_member, add_text, apply
 from daemon.wire.tail import Mark
@@ -74,7 +74,8 @@ class MessagesCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        response = assemble(body) if stream else load_object(body)
+        events = Events(body) if stream else None
+        response = load_object(body) if events is None else assemble(events)
         if response is None:
             return Parsed(None)
         # count_tokens answers with a number and no usage
@@ -90,13 +91,15 @@ class MessagesCodec:
             cached_tokens=integer(usage.get("cache_read_input_tokens")),
             billed=_billed(usage),
             aliases=strings(response.get("id"), *calls),
+            unread=events.unread if events is not None else None,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:
-        kind = string(response.get("type")) or ""
-        return isinstance(response.get("content"), list) or kind.startswith(
-            ("message_start", "content_block")
-        )
+        content, kind = response.get("content"), string(response.get("type")) or ""
+        ended = response.get("stop_reason") or mapping(response.get("delta")).get("stop_reason")
+        if kind == "message_delta":
+            return bool(ended)
+        return kind.startswith("content_block") or (isinstance(content, list) and bool(content or ended))
 
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         content = response.get("content")

@@ -1,10 +1,10 @@
 """Puts the events of a messages stream together again."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from daemon.wire import sse
 from daemon.wire.growing import Texts
-from daemon.wire.values import Json, load, load_object, mapping
+from daemon.wire.values import Json, load, mapping
 
 # What a delta adds to, by its type: (key of the delta, key of the block).
 _GROWS = {
@@ -14,17 +14,13 @@ _GROWS = {
 }
 
 
-def assemble(body: bytes) -> Json | None:
-    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
-    events, rest = sse.split(body)
+def assemble(events: Iterable[Json]) -> Json | None:
+    """The buffered form of what a stream's events say, as far as it came; None where there are none."""
     answer: Json = {}
     blocks: dict[Any, Json] = {}
     inputs: dict[Any, Any] = {}
     texts = Texts()
-    for event in (*events, rest):
-        item = load_object(sse.data(event))
-        if item is None:
-            continue
+    for item in events:
         index = item.get("index")
         index = index if isinstance(index, int) else 0
         match item.get("type"):

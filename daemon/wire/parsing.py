@@ -1,13 +1,19 @@
 """Reading answers, whatever an upstream sent: one that stumbles its reader says nothing, and is kept."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any
 
+from daemon.wire import sse
+from daemon.wire.errors import shown
+from daemon.wire.values import Json, load_object, string
 from reef.runtime import Parsed
 
 log = logging.getLogger(__name__)
+
+_LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
+"""What follows one of these is no part of the answer."""
 
 
 def forgiving(parse: Callable[..., Parsed]) -> Callable[..., Parsed]:
@@ -22,3 +28,34 @@ def forgiving(parse: Callable[..., Parsed]) -> Callable[..., Parsed]:
             return Parsed(None)
 
     return parsed
+
+
+class Events:
+    """What the events of a whole stream say, one after another. Iterated, it notes in `unread` the first one
+    in which there is something else, and what it shows of it: nobody knows what is missing then."""
+
+    def __init__(self, body: bytes) -> None:
+        self._events, self._rest = sse.split(body)
+        self.unread: str | None = None
+
+    def __iter__(self) -> Iterator[Json]:
+        over = False
+        for event in self._events:
+            data = sse.data(event)
+            payload = load_object(data)
+            if payload is not None:
+                over = over or string(payload.get("type")) in _LAST
+                yield payload
+            elif data.strip() == b"[DONE]":
+                over = True
+            elif not over and self.unread is None:
+                self.unread = unread(event, data)
+        if (payload := load_object(sse.data(self._rest))) is not None:
+            yield payload
+
+
+def unread(event: bytes, data: bytes) -> str | None:
+    """What an event whose `data` is no object shows that it says; None where it says nothing."""
+    if data.strip():
+        return shown(data)
+    return None if data or sse.is_event(event) else shown(event)

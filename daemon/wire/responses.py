@@ -7,7 +7,7 @@ from orjson import dumps
 
 from daemon.wire import shared, sse
 from daemon.wire.facts import RequestFacts
-from daemon.wire.parsing import forgiving
+from daemon.wire.parsing import Events, forgiving
 from daemon.wire.prefix import Prefix
 from daemon.wire.responses_stream import assemble
 from daemon.wire.spans import Edit, Layout, Span, add_member, add_text, apply
@@ -29,6 +29,8 @@ from reef.errors import ReefError
 from reef.feedback import Message
 from reef.runtime import Parsed
 
+_BEFORE = frozenset({"response.created", "response.queued", "response.in_progress"})
+"""Events in which nothing is said yet."""
 _MARKS = {
     b"response.completed": Mark.TERMINAL,
     b"response.incomplete": Mark.TERMINAL,
@@ -72,7 +74,8 @@ class ResponsesCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        response = assemble(body) if stream else load_object(body)
+        events = Events(body) if stream else None
+        response = load_object(body) if events is None else assemble(events)
         if response is None:
             return Parsed(None)
         output = mappings(response.get("output"))
@@ -93,10 +96,17 @@ class ResponsesCodec:
             cached_tokens=counts[2],
             billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(item.get("call_id") for item in output)),
+            unread=events.unread if events is not None else None,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:
-        return isinstance(response.get("output"), list) or bool(mapping(response.get("response")))
+        kind = string(response.get("type")) or ""
+        if kind in _BEFORE or (kind.startswith("response.") and kind != "response.completed"):
+            return kind not in _BEFORE
+        whole = mapping(response.get("response")) or response
+        # One that is complete says something; one that waits, failed or was cut short may not.
+        output = whole.get("output")
+        return isinstance(output, list) and bool(output or whole.get("status") not in (None, "completed"))
 
     def turn(self, response: Mapping[str, Any]) -> Message | None:
         items = _items(mappings(response.get("output")))

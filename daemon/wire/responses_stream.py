@@ -1,25 +1,21 @@
 """Reads the answer off a responses stream: its last event holds all of it; a cut one is put together."""
 
+from collections.abc import Iterable
 from typing import Any
 
-from daemon.wire import sse
 from daemon.wire.growing import Texts
-from daemon.wire.values import Json, load_object, mapping, string
+from daemon.wire.values import Json, mapping, string
 
 _LAST = {"response.completed", "response.incomplete", "response.failed"}
 
 
-def assemble(body: bytes) -> Json | None:
-    """The buffered form of a stream, as far as it came; None where there was nothing to read."""
-    events, rest = sse.split(body)
+def assemble(events: Iterable[Json]) -> Json | None:
+    """The buffered form of what a stream's events say, as far as it came; None where there are none."""
     answer: Json = {}
     items: dict[Any, Json] = {}
     said: dict[Any, Any] = {}
     texts = Texts()
-    for event in (*events, rest):
-        item = load_object(sse.data(event))
-        if item is None:
-            continue
+    for item in events:
         kind = string(item.get("type"))
         index = item.get("output_index")
         index = index if isinstance(index, int) else 0

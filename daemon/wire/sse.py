@@ -6,10 +6,15 @@ Nothing here re-serialises: the events that come out, joined, are the bytes that
 import re
 
 _END = re.compile(rb"\n\r?\n")
+_END_WITH_CR = re.compile(rb"(?:\n|\r(?=[^\n]))(?:\r?\n|\r(?=[^\n]))")
+"""Where a CR may end a line by itself: one at the end of what has arrived may be half of a CRLF."""
+_LINE_END = re.compile(rb"[\r\n]")
+_DATA = re.compile(rb"(?:^|[\r\n])data:")
+_FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 
 class EventSplitter:
-    """Cuts a stream into events, whatever the chunks it arrives in (LF or CRLF)."""
+    """Cuts a stream into events, whatever the chunks it arrives in; lines end with LF, CRLF or CR."""
 
     __slots__ = ("_buffer",)
 
@@ -29,7 +34,8 @@ class EventSplitter:
         buffer += chunk
         events = []
         begin = 0
-        for match in _END.finditer(buffer, seen):
+        pattern = _END if buffer.find(b"\r", seen) < 0 else _END_WITH_CR
+        for match in pattern.finditer(buffer, seen):
             events.append(bytes(buffer[begin : match.end()]))
             begin = match.end()
         if begin:
@@ -56,10 +62,14 @@ def name(event: bytes) -> bytes:
 
 def data(event: bytes) -> bytes:
     """The event's `data:` lines, joined with LF; comments and other fields are skipped."""
-    lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(b"data:")]
-    if len(lines) == 1:
-        return lines[0].rstrip(b"\r")
-    return b"\n".join(line.rstrip(b"\r") for line in lines)
+    lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+    return lines[0] if len(lines) == 1 else b"\n".join(lines)
+
+
+def is_event(event: bytes) -> bool:
+    """Whether a reader of events finds anything in it: a field, a comment, or nothing but blank lines."""
+    lines = [line for line in event.splitlines() if line.strip()]
+    return not lines or any(line.startswith(_FIELDS) for line in lines)
 
 
 def splice(event: bytes, member: bytes) -> bytes:
@@ -67,11 +77,11 @@ def splice(event: bytes, member: bytes) -> bytes:
 
     An event whose data is no object with members comes back as it is.
     """
-    at = event.rfind(b"\ndata:")
-    if at < 0 and not event.startswith(b"data:"):
+    lines = [found.end() for found in _DATA.finditer(event)]
+    if not lines:
         return event
-    end = event.find(b"\n", at + 1)
-    brace = event.rfind(b"}", at + 1, end if end >= 0 else len(event))
+    end = _LINE_END.search(event, lines[-1])
+    brace = event.rfind(b"}", lines[-1], end.start() if end else len(event))
     if brace < 0:
         return event
     return event[:brace] + b"," + member + event[brace:]

@@ -8,12 +8,15 @@ import pytest
 
 from daemon.wire import sse
 from daemon.wire.codec import codec_for
+from daemon.wire.tail import Mark
 from reef.runtime import DIALECTS, Dialect
 from tests.daemon.http.asking import PATHS, body_of
 from tests.e2e.running import running
 from tests.wreck import Asked, Step, Wreck, said, stream
 
-DIRECT = ["text", "refused", "nested", "logprobs"]
+DIRECT = ["text", "refused", "nested", "logprobs", "half", "page"]
+GARBLED = {"half": b'data: {"choices": [{"delta": {"con\n\n', "page": b"<html>502 Bad gateway</html>\n\n"}
+"""What stands among a stream's events, and is none."""
 REFUSED = b'{"error": "no credits"}'
 DEEP = b"[" * 600 + b"]" * 600
 
@@ -46,11 +49,13 @@ def nested(asked: Asked) -> list[bytes]:
 
 
 def script(asked: Asked) -> Sequence[Step]:
-    match asked.model:
+    match asked.model.removeprefix("chat:"):
         case "refused":
             return [said(200, REFUSED)]
         case "nested":
             return [stream(*nested(asked))]
+        case "half" | "page":
+            return [stream(*asked.events[:3], GARBLED[asked.model.removeprefix("chat:")], *asked.events[3:])]
         case "logprobs":
             chunk = {"choices": [{"index": 0, "delta": {}, "logprobs": []}]}
             more = {"choices": [{"index": 0, "delta": {}, "logprobs": {"content": []}}]}
@@ -128,3 +133,27 @@ def test_a_request_is_refused_or_can_be_looked_up_however_deep(client: httpx.Cli
             assert "too deeply" in answer.json()["error"]["message"]
     assert seen == {200, 400}
     assert client.get("/reef/records?payload=1&limit=100").raise_for_status().json()["records"]
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("what", GARBLED)
+def test_a_stream_with_a_garbled_event_is_no_whole_answer(
+    client: httpx.Client, what: str, dialect: Dialect
+) -> None:
+    """Its client gets the bytes, and the record says what is wrong with them: it must not teach."""
+    answer, record = ask(client, dialect, what, stream=True)
+    assert GARBLED[what] in answer.content
+    assert codec_for(dialect).mark(sse.split(answer.content)[0][-1]) is Mark.TERMINAL
+    assert record["status"] == "failed"
+    assert "an event of the stream cannot be read: " in record["error"]["message"]
+
+
+@pytest.mark.parametrize("dialect", ["messages", "responses"])
+@pytest.mark.parametrize("what", GARBLED)
+def test_over_a_bridge_nobody_gets_what_is_left_of_a_garbled_stream(
+    client: httpx.Client, what: str, dialect: Dialect
+) -> None:
+    answer, record = ask(client, dialect, f"chat:{what}", stream=True)
+    last = sse.split(answer.content)[0][-1]
+    assert (codec_for(dialect).mark(last), b"cannot be read" in last) == (Mark.ERROR, True)
+    assert (record["status"], "cannot be read" in record["error"]["message"]) == ("failed", True)

@@ -81,6 +81,11 @@ class Blocks:
         """Whether a tool was called."""
         return bool(self._calls)
 
+    @property
+    def any(self) -> bool:
+        """Whether anything was said."""
+        return self._made > 0
+
     def take(self, event: Event) -> bytes:
         match event:
             case TextDelta():

@@ -16,6 +16,7 @@ from daemon.wire.bridge.events import (
     Spent,
     TextDelta,
     ThinkingDelta,
+    unreadable,
 )
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage
@@ -46,7 +47,7 @@ class Reader:
             return [End()]
         chunk = load_object(data)
         if chunk is None:
-            return []
+            return unreadable(event, data)
         if error := chunk.get("error"):
             return [Failed(string(mapping(error).get("message")) or string(error) or "it broke off")]
         found: list[Event] = []

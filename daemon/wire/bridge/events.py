@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.parsing import unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,12 @@ class Spent:
 @dataclass(frozen=True, slots=True)
 class Failed:
     message: str
+
+
+def unreadable(event: bytes, data: bytes) -> list["Event"]:
+    """What an event says whose `data` is no object: what is missing in the answer then is not known."""
+    said = unread(event, data)
+    return [] if said is None else [Failed(f"an event of the stream cannot be read: {said}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from daemon.wire.bridge.events import (
     Spent,
     TextDelta,
     ThinkingDelta,
+    unreadable,
 )
 from daemon.wire.bridge.messages_answer import REASONS, STOPS, usage_for, usage_from
 from daemon.wire.bridge.names import Names
@@ -30,9 +31,10 @@ class Reader:
         self._usage: Json = {}
 
     def read(self, event: bytes) -> list[Event]:
-        item = load_object(sse.data(event))
+        data = sse.data(event)
+        item = load_object(data)
         if item is None:
-            return []
+            return unreadable(event, data)
         index = integer(item.get("index")) or 0
         match item.get("type"):
             case "message_start":

@@ -16,6 +16,7 @@ from daemon.wire.bridge.events import (
     Spent,
     TextDelta,
     ThinkingDelta,
+    unreadable,
 )
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Stop, Usage
@@ -41,9 +42,10 @@ class Reader:
         self._called = False
 
     def read(self, event: bytes) -> list[Event]:
-        item = load_object(sse.data(event))
+        data = sse.data(event)
+        item = load_object(data)
         if item is None:
-            return []
+            return unreadable(event, data)
         index = integer(item.get("output_index")) or 0
         text = string(item.get("delta")) or ""
         match str(item.get("type")).removeprefix("response."):
@@ -91,7 +93,9 @@ class Reader:
         if stop is None:
             error = mapping(response.get("error")) or item
             return [Failed(string(error.get("message")) or "it broke off")]
-        return [Spent(usage_from(response.get("usage"))), Finish(stop), End()]
+        spent = Spent(usage_from(response.get("usage")))
+        # It is complete also where nothing was said, which is no answer's end.
+        return [spent, Finish(stop), End()] if response.get("output") or stop != "end" else [spent, End()]
 
 
 class Writer:

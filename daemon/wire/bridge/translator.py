@@ -10,7 +10,8 @@ from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage, updated
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import UPSTREAM_BROKE
-from daemon.wire.sse import EventSplitter, split
+from daemon.wire.sse import EventSplitter, data, split
+from daemon.wire.values import load_object
 from reef.runtime import Dialect
 
 _KEEP_ALIVE = b": keep-alive\n\n"
@@ -61,8 +62,10 @@ class Translator:
         return b"".join(self._event(event) for event in self._splitter.feed(chunk))
 
     def end(self) -> bytes:
-        """Nothing more comes. Some servers leave out the last blank line, or the terminal event."""
-        said = self._event(self._splitter.rest) if self._splitter.rest else b""
+        """Nothing more comes. Some servers leave out the last blank line, or the terminal event; what was cut
+        off in the middle of an event says nothing."""
+        rest = self._splitter.rest
+        said = self._event(rest) if _is_whole(rest) else b""
         return said + (self._finish() if self._stop else b"")
 
     def _event(self, event: bytes) -> bytes:
@@ -102,11 +105,19 @@ class Translator:
         return said
 
     def _finish(self) -> bytes:
-        """The stream's end, once; nothing where there was no beginning."""
+        """The stream's end, once; nothing where there was no beginning. One that says nothing has none."""
         if self._over or not self._first:
             return b""
+        if self._stop is None and not self._blocks.any:
+            return self._say(Failed("the stream ended without an answer"))
         self._over = True
         stop = self._stop or "end"
         if stop == "end" and self._blocks.called:
             stop = "tools"
         return self._blocks.flush() + self._writer.finish(stop, self._sequence, self.usage)
+
+
+def _is_whole(event: bytes) -> bool:
+    """Whether an event lacks nothing but the blank line at its end."""
+    said = data(event)
+    return said.strip() == b"[DONE]" or load_object(said) is not None

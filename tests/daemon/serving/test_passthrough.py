@@ -113,7 +113,7 @@ def styled(draw: st.DrawFn, events: Sequence[bytes]) -> bytes:
     body = b"".join(written) + draw(st.sampled_from([b"", b": bye\n\n"]))
     if draw(st.booleans()):
         body = body.replace(b"data: ", b"data:").replace(b"event: ", b"event:")
-    return body.replace(b"\n", b"\r\n") if draw(st.booleans()) else body
+    return body.replace(b"\n", draw(st.sampled_from([b"\n", b"\r\n", b"\r"])))
 
 
 bodies = {

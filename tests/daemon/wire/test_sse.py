@@ -13,7 +13,9 @@ LINES = st.sampled_from(
 STREAMS = st.one_of(
     st.binary(max_size=80),
     st.lists(LINES, max_size=20).flatmap(
-        lambda lines: st.sampled_from([b"\n".join(lines), b"\r\n".join(lines) + b"\r\n\r\n"])
+        lambda lines: st.sampled_from(
+            [b"\n".join(lines), b"\r\n".join(lines) + b"\r\n\r\n", b"\r".join(lines) + b"\r\r"]
+        )
     ),
 )
 
@@ -25,7 +27,21 @@ def test_nothing_is_lost_and_chunks_do_not_matter(chunks: list[bytes]) -> None:
     whole = b"".join(chunks)
     assert b"".join(events) + splitter.rest == whole
     assert (events, splitter.rest) == sse.split(whole)
-    assert all(event.endswith((b"\n\n", b"\n\r\n")) for event in events)
+    assert all(event.splitlines()[-1:] == [b""] and event[-1:] in b"\r\n" for event in events)
+
+
+def test_lines_may_end_with_a_cr_alone() -> None:
+    body = b'event: e\rdata: {"a":1}\rdata: {}\r\r: hi\r\rdata: [DONE]\r\r'
+    events, rest = sse.split(body)
+    assert [sse.data(event) for event in events] == [b'{"a":1}\n{}', b""]
+    assert sse.data(rest) == b"[DONE]", "its end may be half of a CRLF"
+    assert sse.name(events[0]) == b"e"
+    assert sse.splice(b'event: e\rdata: {"a":1}\r\r', b'"r":1') == b'event: e\rdata: {"a":1,"r":1}\r\r'
+
+
+def test_what_is_no_event() -> None:
+    assert all(map(sse.is_event, (b"\n\n", b": hi\n\n", b"event: ping\n\n", b"retry: 5\n\n", b"data\n\n")))
+    assert not any(map(sse.is_event, (b"<html>502</html>\n\n", b'{"error": {}}\n\n', b"dat\n\n")))
 
 
 def test_reads_the_fields_of_an_event() -> None:

@@ -206,7 +206,7 @@ def test_cached_tokens_are_counted_as_each_dialect_counts_them() -> None:
     assert told["prompt_tokens_details"] == {"cached_tokens": 90}
     spent = {"prompt_tokens": 100, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": 90}}
     back = crossing("chat", "messages").answer(
-        json.dumps({"choices": [{"message": {}}], "usage": spent}).encode()
+        json.dumps({"choices": [{"message": {"content": "hi"}}], "usage": spent}).encode()
     )
     assert json.loads(back)["usage"]["input_tokens"] == 10
 
