@@ -128,7 +128,7 @@ def test_check_config_looks_for_the_keys(here: Terminal) -> None:
     check = [sys.executable, "-m", "daemon", "check-config"]
     upstream = '[[upstream]]\nname = "a"\nbase_url = "http://127.0.0.1:1"\n'
     (here.folder / "reef.toml").write_text(upstream + 'api_key_file = "key"\n')
-    for done in (here.run(check), here.reef("up", "--port", "0")):
+    for done in (here.run(check), here.reef("up", "--port", "0", code=2)):
         assert done.code == 2
         assert "reef.toml:4 [[upstream]]: upstream `a` takes its key from" in done.err
     (here.folder / "key").write_text("sk-1\n")
