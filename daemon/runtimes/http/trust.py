@@ -1,10 +1,13 @@
 """Whose certificates are trusted, and what to do about one that is not."""
 
+import logging
 import os
 import ssl
 from collections.abc import Mapping
 
 from daemon.runtimes.http.errors import Untrusted
+
+log = logging.getLogger("reef.runtimes")
 
 _FILE, _FOLDER = "SSL_CERT_FILE", "SSL_CERT_DIR"
 _WRONG_NAME = (62, 64)
@@ -14,7 +17,10 @@ _WRONG_TIME = (9, 10)
 
 
 def trusted() -> ssl.SSLContext:
-    """TLS as the system trusts it (`SSL_CERT_FILE` and `SSL_CERT_DIR` included). Reads files."""
+    """TLS as the system trusts it (`SSL_CERT_FILE` and `SSL_CERT_DIR` included). Reads files; one that is
+    missing is a warning in the log, as others may do."""
+    if missing := _missing(os.environ):
+        log.warning("%s", missing)
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -44,7 +44,9 @@ def test_tls_with_a_certificate_of_the_environment(run: Run, trust: None) -> Non
     run(body())
 
 
-def test_what_is_not_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_trusted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     async def plain(peer: Peer, server: Server) -> None:
         await peer.say(HELLO)
         await peer.left()
@@ -58,6 +60,7 @@ def test_what_is_not_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
             monkeypatch.setenv("SSL_CERT_FILE", "/nonexist.pem")
             with pytest.raises(Untrusted, match=r"SSL_CERT_FILE names /nonexist\.pem, which is not there"):
                 await hello(at(server))
+            assert "SSL_CERT_FILE names /nonexist.pem, which is not there" in caplog.messages
             monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
             with pytest.raises(Untrusted, match="certificate is not trusted") as told:
                 await hello(at(server, "127.0.0.1"))
