@@ -5,6 +5,7 @@ The only module that knows all the others.
 
 import asyncio
 import logging
+import os
 import signal
 import socket
 import sys
@@ -26,7 +27,9 @@ from daemon.http.errors import HANDLERS
 from daemon.http.inference import InferenceApp
 from daemon.http.rooms import Rooms
 from daemon.journal import Journal
+from daemon.runtimes.keys import check_keys
 from daemon.serve import Start
+from daemon.serving.budgets import warnings
 from daemon.settings.load import Loaded
 from daemon.settings.model import ReefSection
 from reef import __version__
@@ -64,9 +67,11 @@ def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceAp
     return Guard(dispatch, tokens=[token] if token else [], hosts=section.hosts), inference
 
 
-def check(loaded: Loaded) -> None:
-    """Check what the settings name: task files, adapters, gate policies. Raises `ConfigError`."""
+def check(loaded: Loaded) -> list[str]:
+    """Check what the settings name: task files, adapters, gate policies, keys. Raises `ConfigError`; returns
+    what is to be warned of."""
     check_recipes(loaded)
+    return [*check_keys(loaded, os.environ), *warnings(loaded.settings)]
 
 
 def recipe_options(use: str) -> type[BaseModel]:

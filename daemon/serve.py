@@ -56,8 +56,9 @@ class App(Protocol):
             ReefError: it cannot start (a port in use, a store that does not open, no runtime).
         """
 
-    def check(self, loaded: Loaded) -> None:
-        """Check what the settings name: task files, adapters, gate policies. Raises `ConfigError`."""
+    def check(self, loaded: Loaded) -> Sequence[str]:
+        """Check what the settings name: task files, adapters, gate policies, keys. Raises `ConfigError`;
+        returns what is to be warned of."""
 
     def recipe_options(self, use: str) -> type[BaseModel]:
         """The model of the options of the recipe that `use` names. Raises `ReefError` when there is none."""
@@ -79,7 +80,9 @@ def serve(words: Sequence[str]) -> int:
 def check_config(words: Sequence[str]) -> int:
     """`check-config [-c FILE] [--section.key VALUE ...]`: read the configuration and say what it is."""
     arguments, rest = _parser("check-config").parse_known_args(words)
-    loaded = _load(arguments, rest, Home.find(), cast(App, import_module("daemon.app")))
+    loaded, warnings = _load(arguments, rest, Home.find(), cast(App, import_module("daemon.app")))
+    for line in warnings:
+        print(f"warning: {line}", file=sys.stderr)
     source = loaded.settings.source
     print(f"{source or 'no configuration file; the defaults'}: ok")
     return 0
@@ -88,7 +91,7 @@ def check_config(words: Sequence[str]) -> int:
 def _run(arguments: argparse.Namespace, rest: Sequence[str], line: "Line") -> None:
     app = cast(App, import_module("daemon.app"))
     home = Home.find()
-    loaded = _load(arguments, rest, home, app)
+    loaded, _ = _load(arguments, rest, home, app)
     home.create()
     with hold(home):
         home.forget_daemon()  # of a daemon that was killed
@@ -107,7 +110,10 @@ def _run(arguments: argparse.Namespace, rest: Sequence[str], line: "Line") -> No
             home.forget_daemon()
 
 
-def _load(arguments: argparse.Namespace, rest: Sequence[str], home: Home, app: App) -> Loaded:
+def _load(
+    arguments: argparse.Namespace, rest: Sequence[str], home: Home, app: App
+) -> tuple[Loaded, Sequence[str]]:
+    """The settings, and what is to be warned of."""
     flags = Flags(
         port=arguments.port,
         upstream=arguments.upstream,
@@ -119,8 +125,7 @@ def _load(arguments: argparse.Namespace, rest: Sequence[str], home: Home, app: A
     )
     file = find_config(arguments.config, home)
     loaded = load_settings(file, flags=flags, words=rest, options_of=app.recipe_options)
-    app.check(loaded)
-    return loaded
+    return loaded, app.check(loaded)
 
 
 def _parser(verb: str) -> argparse.ArgumentParser:

@@ -100,8 +100,13 @@ def unwritable(home: Path, error: OSError) -> ReefError:
     """The error for a home, or a folder in it, that refuses to be written to."""
     return ReefError(
         f"the home {home} cannot be written\n{error.strerror or error}",
-        hint="make it writable, or set REEF_HOME to a folder that is",
+        hint=f"{way_to_write(error, 'make it writable')}, or set REEF_HOME to another folder",
     )
+
+
+def way_to_write(error: OSError, otherwise: str) -> str:
+    """What to do where something could not be written: `otherwise`, but for a full disk."""
+    return "free some space" if error.errno in (errno.ENOSPC, errno.EDQUOT) else otherwise
 
 
 def is_running(home: Path) -> bool:

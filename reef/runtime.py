@@ -70,6 +70,8 @@ class RuntimeState:
     detail: str = ""
     waiting: int = 0
     """Requests that wait for their turn."""
+    hint: str = ""
+    """What to do about `detail`, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)

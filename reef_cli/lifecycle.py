@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from reef.errors import ConfigError, Conflict, NotFound, ReefError, TimedOut
-from reef.home import DaemonInfo, is_running, lock_holder, make_home, read_daemon
+from reef.home import DaemonInfo, is_running, lock_holder, make_home, read_daemon, unwritable
 
 START_TIMEOUT_S = 120.0
 STOP_TIMEOUT_S = 30.0
@@ -62,9 +62,13 @@ def start(
     log_file = home / "logs" / "daemon.log"
     log_start = log_file.stat().st_size if log_file.exists() else 0
     tied = [] if life is None else ["--life-fd", str(life)]
+    try:
+        opened = log_file.open("ab")
+    except OSError as error:
+        raise unwritable(home, error) from error
     reading, writing = os.pipe()
     try:
-        with log_file.open("ab") as log:
+        with opened as log:
             child = subprocess.Popen(
                 [*command, "--ready-fd", str(writing), *tied, *words],
                 stdin=subprocess.DEVNULL,

@@ -13,6 +13,7 @@ import orjson
 
 from daemon.http.errors import error_content
 from daemon.http.inference import place_of
+from daemon.http.strays import stray
 from daemon.wire.codec import codec_for, shape_of
 from daemon.wire.errors import status_of
 from reef.errors import Invalid, ReefError, Unauthorized
@@ -109,11 +110,12 @@ def _is_local(host: str) -> bool:
 
 async def _refuse(scope: Scope, send: Send, problem: ReefError) -> None:
     place = place_of(scope["path"])
-    if place is None:
+    after = stray(scope["path"]) if place is None else place.path
+    if after is None:
         body = orjson.dumps(error_content(problem))
     else:
         names = {name.decode("latin-1") for name, _ in scope["headers"]}
-        body = codec_for(shape_of(place.path, names)).error_body(problem, status_of(problem))
+        body = codec_for(shape_of(after, names)).error_body(problem, status_of(problem))
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(body)).encode())]
     await send({"type": "http.response.start", "status": status_of(problem), "headers": headers})
     await send({"type": "http.response.body", "body": body})

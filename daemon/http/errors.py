@@ -1,4 +1,6 @@
-"""Errors of the `/reef/*` routes: one JSON shape. Their statuses are the wire's."""
+"""Errors of the `/reef/*` routes: one JSON shape. Their statuses are the wire's.
+
+A path by which a provider's client missed the provider routes is told of in that provider's shape."""
 
 import logging
 from collections.abc import Mapping
@@ -9,8 +11,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from daemon.http.answers import Json
-from daemon.wire.codec import dialect_of
-from daemon.wire.errors import sentence, status_of
+from daemon.http.strays import stray, stray_error
+from daemon.wire.codec import codec_for, shape_of
+from daemon.wire.errors import status_of
 from reef.errors import NotFound, ReefError, Refused, Unavailable
 
 log = logging.getLogger("reef.http")
@@ -33,13 +36,19 @@ async def on_reef_error(_request: Request, error: Exception) -> Response:
 async def on_http_exception(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        problem: ReefError = NotFound(f"no route {request.method} {request.url.path}")
-        if dialect_of(request.url.path) is not None:  # SDKs show nothing but the message
-            hint = "an OpenAI client's base URL ends in /v1, an Anthropic client's does not"
-            problem = NotFound(sentence(NotFound(problem.message, hint=hint)), hint=hint)
+        path: str = request.scope["path"]
+        if (after := stray(path)) is not None:
+            return _in_provider_shape(stray_error(request.scope, after, request.headers), after, request)
+        problem: ReefError = NotFound(f"no route {request.method} {path}")
     else:
         problem = ReefError(f"{request.method} {request.url.path}: {error.detail}")
     return Json(error_content(problem), error.status_code, headers=error.headers)
+
+
+def _in_provider_shape(problem: ReefError, after: str, request: Request) -> Response:
+    status = status_of(problem)
+    body = codec_for(shape_of(after, request.headers)).error_body(problem, status)
+    return Response(body, status, media_type="application/json")
 
 
 async def on_bug(request: Request, error: Exception) -> Response:

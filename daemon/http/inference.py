@@ -6,7 +6,6 @@ wrapper's) or what an exchange is (`daemon.serving`).
 
 import asyncio
 import logging
-import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -17,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 
 from daemon.http.model_list import model_list
 from daemon.http.request_body import LARGER, read_body
-from daemon.http.strays import methods_of, unknown_path, wrong_method
+from daemon.http.strays import SCOPED, methods_of, unknown_path, wrong_method
 from daemon.http.watch import ClientWatch
 from daemon.serving.call import Answer, Call, tags_of
 from daemon.serving.exchange import Exchange
@@ -33,7 +32,6 @@ log = logging.getLogger("reef.http")
 
 PLACES_KEPT = 256
 """Paths that are taken apart once; clients use few."""
-_SCOPED = re.compile(r"(?:/s/([^/]+)(?:/r/([^/]+))?)?(?:/v1)(/.*)?")
 
 
 class _CutOff(Exception):
@@ -55,7 +53,7 @@ class Place:
 def place_of(path: str) -> Place | None:
     """Where a path belongs among the provider routes; None when it does not. A slash at the end of one that
     is served counts for nothing."""
-    found = _SCOPED.fullmatch(path)
+    found = SCOPED.fullmatch(path)
     if found is None:
         return None
     after = found[3] or "/"

@@ -63,6 +63,7 @@ async def status(request: Request) -> Json:
                         "url": state.url,
                         "detail": state.detail,
                         "waiting": state.waiting,
+                        **({"hint": state.hint} if state.hint else {}),
                     }
                     for state in here.router.states()
                 ],

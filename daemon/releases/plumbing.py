@@ -4,6 +4,7 @@ Owns: the environment and settings git runs with, opening a repository (and clea
 and turning git's failures into our errors. Does not own what is stored in it.
 """
 
+import errno
 import os
 import shutil
 import tempfile
@@ -139,9 +140,10 @@ class Plumbing:
     def failure(self, command: str, said: str) -> GitFailed:
         """The error of a command that ended with `said` on its stderr."""
         lines = said.strip().splitlines()
+        look = f"look at the repository with: git --git-dir={self.path} fsck"
         return GitFailed(
             f"git {command} failed: {lines[-1] if lines else 'no message'}",
-            hint=f"look at the repository with: git --git-dir={self.path} fsck",
+            hint="free some space" if os.strerror(errno.ENOSPC) in said else look,
             stderr=said,
         )
 

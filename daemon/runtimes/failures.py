@@ -22,30 +22,37 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
             )
         case errors.NoHost():
             return UpstreamFailed(f"{where}: no such host", hint="check base_url and the network", sent=False)
+        case errors.Untrusted():
+            return UpstreamFailed(f"{where}: {error}", hint=error.remedy, sent=False)
         case errors.TlsFailed():
             return UpstreamFailed(
                 f"{where}: the TLS handshake failed: {error}",
-                hint="check that base_url is right about http and https, and that the certificate is trusted",
+                hint="does it speak https? If not, base_url begins with http://",
                 sent=False,
             )
         case errors.ProxyFailed():
             return UpstreamFailed(
                 f"{where}: the proxy on the way failed: {error}",
-                hint=f"check {address.partition(':')[0].upper()}_PROXY and NO_PROXY",
+                hint=_of_proxy(error, address),
                 sent=False,
             )
         case errors.Unreachable():
             return UpstreamFailed(
-                f"{where} refused the connection: {error}", hint="is it running?", sent=False
+                f"{where} refused the connection: {error}",
+                hint="check that it runs and that its address is right",
+                sent=False,
             )
         case errors.Unanswered():
             return UpstreamFailed(
-                f"{where} closed the connection without an answer", hint="try again; look at its own log"
+                f"{where} closed the connection without an answer",
+                hint=f"try again; look at its own log{_or_tls(address)}",
             )
         case errors.BrokeOff():
             return UpstreamFailed(f"{where} broke off in the middle", hint="try again; look at its own log")
         case errors.NotHttp():
-            return UpstreamFailed(f"{where} failed: it does not speak HTTP: {error}", hint="check base_url")
+            return UpstreamFailed(
+                f"{where} failed: it does not speak HTTP: {error}", hint=f"check base_url{_or_tls(address)}"
+            )
         case errors.BadAnswer():
             return UpstreamFailed(
                 f"{where} gave an answer that cannot be read: {error}",
@@ -53,3 +60,14 @@ def explain(error: errors.HttpError, name: str, address: str) -> ReefError:
             )
         case _:
             return UpstreamFailed(f"{where} failed: {error}", hint="look at its own log")
+
+
+def _of_proxy(error: errors.ProxyFailed, address: str) -> str:
+    if isinstance(error.__cause__, errors.Untrusted):
+        return error.__cause__.remedy
+    return f"check {address.partition(':')[0].upper()}_PROXY and NO_PROXY"
+
+
+def _or_tls(address: str) -> str:
+    """A server that wants TLS hangs up on who does not, or answers in TLS."""
+    return "; does it speak https? Then base_url begins with https://" if address.startswith("http:") else ""

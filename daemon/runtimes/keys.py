@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from daemon.settings.load import Loaded
 from daemon.settings.model import UpstreamSection
 from reef.errors import ConfigError
 
@@ -27,6 +28,26 @@ def key_of(section: UpstreamSection, environ: Mapping[str, str]) -> str | None:
             )
         return key
     return _from_file(section) if section.api_key_file is not None else None
+
+
+def check_keys(loaded: Loaded, environ: Mapping[str, str]) -> list[str]:
+    """What a start would miss of the keys that are configured: variables that are not set, a sentence each.
+
+    Raises:
+        ConfigError: a key is there and cannot be used, or a file of one cannot be read; names the line.
+    """
+    missing: list[str] = []
+    for index, section in enumerate(loaded.settings.upstream):
+        variable = section.api_key_env
+        if variable is not None and not environ.get(variable, "").strip():
+            missing.append(f"upstream `{section.name}` takes its key from {variable}, which is not set here")
+            continue
+        try:
+            key_of(section, environ)
+        except ConfigError as error:
+            key = "api_key_file" if variable is None else "api_key_env"
+            raise loaded.where.error(("upstream", index, key), error.message, hint=error.hint) from error
+    return missing
 
 
 def _from_file(section: UpstreamSection) -> str:

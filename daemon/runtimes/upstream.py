@@ -21,6 +21,8 @@ from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse, Run
 
 _ANTHROPIC_VERSION = "2023-06-01"
 _MODELS_TIMEOUT_S = 5.0
+_NONE = ("", "")
+"""No trouble, and no remedy."""
 _PLAIN: Header = ("accept-encoding", "identity")
 _JSON: Header = ("content-type", "application/json")
 _VERSION: Header = ("anthropic-version", _ANTHROPIC_VERSION)
@@ -93,7 +95,7 @@ class HttpUpstream:
         self._closed = False
         self._bearer: list[Header] = [("authorization", f"Bearer {self._key}")] if self._key else []
         self._own_key: list[Header] = [("x-api-key", self._key)] if self._key else []
-        self._trouble = ""
+        self._trouble: tuple[str, str] = _NONE
 
     def speaks(self, dialect: Dialect) -> bool:
         return self._dialects is None or dialect in self._dialects
@@ -101,14 +103,16 @@ class HttpUpstream:
     def state(self) -> RuntimeState:
         """`down` after a call that could not be made, until one is answered."""
         waiting = self._queue.waiting if self._queue else 0
+        trouble, remedy = self._trouble
         return RuntimeState(
             self.name,
             self.kind,
-            "down" if self._trouble else "ready",
+            "down" if trouble else "ready",
             self.model,
             self.base_url,
-            self._trouble,
+            trouble,
             waiting,
+            remedy,
         )
 
     async def start(self) -> None:
@@ -155,9 +159,9 @@ class HttpUpstream:
             )
         except HttpError as error:
             failure = explain(error, self.name, self.base_url)
-            self._trouble = failure.message
+            self._trouble = failure.message, failure.hint
             raise failure from error
-        self._trouble = ""
+        self._trouble = _NONE
         return _Answer(call.status, call.headers, _Body(call, self.name, self.base_url), call)
 
     async def models(self) -> Sequence[str]:
@@ -170,14 +174,15 @@ class HttpUpstream:
                 said = await answer.whole()
         except (HttpError, TimeoutError) as error:
             failed = error if isinstance(error, HttpError) else ReadTimedOut("silence")
-            self._trouble = explain(failed, self.name, self.base_url).message
+            failure = explain(failed, self.name, self.base_url)
+            self._trouble = failure.message, failure.hint
             return own
         try:
             payload = orjson.loads(said) if answer.status == 200 else {}
         except ValueError:
             payload = {}
         refused = answer.status in (401, 403) and not self._passthrough
-        self._trouble = f"{self.name} at {self.base_url} {self._wanted_key()}" if refused else ""
+        self._trouble = (f"{self.name} at {self.base_url} {self._wanted_key()}", "") if refused else _NONE
         return list(dict.fromkeys(own + model_ids(payload)))
 
     def _wanted_key(self) -> str:

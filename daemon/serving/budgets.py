@@ -27,6 +27,9 @@ _UNCOUNTED = (
     "scenario `%s`: an answer tells no usage, so its budget in tokens does not count it. Streams of chat "
     'completions tell it when they are asked to: "stream_options": {"include_usage": true}'
 )
+_SPENT = "today's budget of scenario `%s` is spent: %s; %s"
+_REFUSED = "its requests are refused until 00:00 UTC"
+_SERVED = "its requests are still served (hard = true in its [[budget]] would refuse them)"
 TOLERANCE = 1e-9
 """Relative: a sum of many small costs may come out this much below what they add up to."""
 
@@ -52,6 +55,12 @@ class Limit:
             return None
         self.told = reached
         return reached
+
+    def said(self, used: Used) -> str:
+        """`$1.30 of $1.00`."""
+        if self.unit == "usd":
+            return f"{dollars(used.usd)} of {dollars(self.amount)}"
+        return f"{used.tokens:,} of {self.amount:,.0f} tokens"
 
     def shown(self, used: Used) -> dict[str, Any]:
         """Both amounts in `unit`, and how many answers the first of them lacks."""
@@ -127,6 +136,8 @@ class Budgets:
         used.add(draft)
         for limit in account.limits:
             if (share := limit.crossed(used)) is not None:
+                if share >= 1.0:
+                    log.warning(_SPENT, draft.scenario, limit.said(used), _REFUSED if limit.hard else _SERVED)
                 self._on_crossed(draft.scenario, limit.shown(used) | {"share": share})
             if not uncounted and used.uncounted and limit.unit == "tokens":
                 log.warning(_UNCOUNTED, draft.scenario)
@@ -158,11 +169,9 @@ class Budgets:
         ]
 
     def _over(self, scenario: str, limit: Limit, used: Used) -> OverBudget:
-        said = f"{dollars(used.usd)} of {dollars(limit.amount)}" if limit.unit == "usd" else ""
-        said = said or f"{used.tokens:,} of {limit.amount:,.0f} tokens"
         clock = self._clock()
         return OverBudget(
-            f"today's budget of scenario `{scenario}` is spent: {said}",
+            f"today's budget of scenario `{scenario}` is spent: {limit.said(used)}",
             hint=f"raise {limit.unit}_per_day of its [[budget]], or wait until 00:00 UTC",
             retry_after_s=math.ceil((_end(clock) - clock).total_seconds()),
         )

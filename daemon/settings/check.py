@@ -35,6 +35,10 @@ def _check_address(settings: Settings, where: Where) -> None:
 def _check_upstreams(settings: Settings, where: Where) -> None:
     seen: set[str] = set()
     for index, upstream in enumerate(settings.upstream):
+        if not upstream.name.strip():
+            raise where.error(
+                ("upstream", index, "name"), "`name` is empty", hint='for example `name = "main"`'
+            )
         if upstream.name in seen:
             raise where.error(
                 ("upstream", index, "name"),
@@ -57,6 +61,12 @@ def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:
             ("upstream", index, sources[0]),
             f'`auth = "passthrough"` sends the client\'s own credentials, and `{sources[0]}` another key',
             hint="leave one of them out",
+        )
+    if upstream.api_key_env is not None and not upstream.api_key_env.strip():
+        raise where.error(
+            ("upstream", index, "api_key_env"),
+            "`api_key_env` is empty",
+            hint="name the variable that holds the key, or leave it out",
         )
     if len(sources) > 1:
         raise where.error(

@@ -73,7 +73,7 @@ def load_settings(
     data, lines = _read(file) if file else ({}, {})
     origins: dict[KeyPath, str] = {}
     for each in (*overrides.from_flags(flags, data), *overrides.parse_overrides(words)):
-        origins[overrides.apply(data, each)] = each.origin
+        overrides.apply(data, each, origins)
     where = Where(file, lines, origins)
     try:
         settings = Settings.model_validate_json(json.dumps(data, default=str), strict=True)
@@ -89,7 +89,7 @@ def load_settings(
 
 def _read(file: Path) -> tuple[Data, Lines]:
     try:
-        text = file.read_text("utf-8")
+        text = file.read_text("utf-8-sig")
     except OSError as error:
         raise ConfigError(
             f"cannot read {shown(file)}\n{error.strerror}", hint="check its permissions"

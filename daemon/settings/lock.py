@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from daemon.settings.home import Home
-from reef.errors import Conflict, ReefError
-from reef.home import read_daemon
+from reef.errors import Conflict
+from reef.home import read_daemon, unwritable
 
 PATIENCE_S = 1.0
 """A client that asks whether a daemon runs holds the lock (shared) for an instant; outwait it."""
@@ -20,19 +20,19 @@ def hold(home: Home) -> Iterator[None]:
 
     Raises:
         Conflict: another daemon holds it.
-        ReefError: the file cannot be opened.
+        ReefError: the file cannot be written.
     """
     try:
         descriptor = os.open(home.lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise ReefError(
-            f"cannot open {home.lock}\n{error.strerror}",
-            hint="make the home writable, or set REEF_HOME to a folder that is",
-        ) from error
+        raise unwritable(home.root, error) from error
     try:
         _acquire(descriptor, home)
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, f"{os.getpid()}\n".encode())  # for `reef down`
+        try:
+            os.ftruncate(descriptor, 0)
+            os.write(descriptor, f"{os.getpid()}\n".encode())  # for `reef down`
+        except OSError as error:
+            raise unwritable(home.root, error) from error
         yield
     finally:
         os.close(descriptor)

@@ -5,7 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from daemon.settings.model import Settings
 from daemon.settings.positions import KeyPath
+from daemon.settings.where import is_list
 from reef.errors import ConfigError
 
 Data = dict[str, Any]
@@ -37,7 +39,7 @@ def parse_overrides(words: Sequence[str]) -> tuple[Override, ...]:
     """`["--reef.port", "8900", "--growth.usd-per-day=2"]` as overrides.
 
     A value is read as a TOML literal where it is one, else as a string. In keys `-` equals `_`; a number
-    picks an item of a list (`--upstream.0.model NAME`).
+    picks an item of a list (`--upstream.0.model NAME`), or adds one where it is the next.
 
     Raises:
         ConfigError: a word that is no `--section.key`, or a key without a value.
@@ -94,28 +96,48 @@ def from_flags(flags: Flags, data: Data) -> tuple[Override, ...]:
     return tuple(found)
 
 
-def apply(data: Data, override: Override) -> KeyPath:
-    """Put one value into `data`, making the tables on the way. Returns the path it went to.
+def apply(data: Data, override: Override, origins: dict[KeyPath, str]) -> None:
+    """Put one value into `data`, making the tables and the next item of a list on the way. What it made or
+    set is noted in `origins`.
 
     Raises:
-        ConfigError: the path leads through something that is no table, or to a list item that is not there.
+        ConfigError: the path leads through something that is no table, or skips an item of a list.
     """
     place: Any = data
     path: KeyPath = ()
     for segment in override.path[:-1]:
-        key = _key_in(place, segment, override)
+        key = _key_in(place, path, segment, override)
         path = (*path, key)
-        if isinstance(place, dict):
-            place.setdefault(key, {})
+        if isinstance(place, list) and key == len(place):
+            place.append({})
+            origins[path] = override.origin
+        elif isinstance(place, dict) and key not in place:
+            place[key] = [] if is_list(Settings, path) else {}
+            origins[path] = override.origin
         place = place[key]
-    last = _key_in(place, override.path[-1], override)
-    place[last] = override.value
-    return (*path, last)
+    last = _key_in(place, path, override.path[-1], override)
+    if isinstance(place, list) and last == len(place):
+        place.append(override.value)
+    else:
+        place[last] = override.value
+    origins[(*path, last)] = override.origin
 
 
-def _key_in(place: Any, segment: str | int, override: Override) -> Any:
-    if isinstance(place, list) and isinstance(segment, int) and segment < len(place):
-        return segment
+def _key_in(place: Any, path: KeyPath, segment: str | int, override: Override) -> Any:
+    """How `place`, which stands at `path`, calls what a flag calls `segment`."""
+    if isinstance(place, list):
+        if isinstance(segment, int) and segment <= len(place):
+            return segment
+        name = ".".join(map(str, path))
+        if isinstance(segment, int):
+            raise ConfigError(
+                f"{override.origin}: `{name}` has no number {segment}",
+                hint=f"its entries are counted from 0; a new one would be --{name}.{len(place)}",
+            )
+        raise ConfigError(
+            f"{override.origin}: `{name}` is a list, and `{segment}` is no number of an entry",
+            hint=f"write --{name}.0.{segment} for the first entry",
+        )
     if isinstance(place, dict):
         name = str(segment)
         alike = (key for key in place if str(key).replace("-", "_") == name.replace("-", "_"))

@@ -11,6 +11,7 @@ from typing import Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from daemon.settings.positions import KeyPath, Lines
+from daemon.settings.wanted import wanted_of
 from reef.errors import ConfigError
 
 
@@ -29,6 +30,12 @@ class Where:
     def line(self, path: KeyPath) -> int:
         """The line of `path`, or of the nearest thing that encloses it; 0 where no file has it."""
         return next((self.lines[path[:n]] for n in range(len(path), 0, -1) if path[:n] in self.lines), 0)
+
+    def how_to_add(self, path: KeyPath) -> str:
+        """The hint for a key that is missing at `path`: a line, or a flag where flags made what it is in."""
+        if self._origin(path):
+            return f"add --{'.'.join(map(str, path))} VALUE"
+        return f"add a line `{path[-1]} = ...`"
 
     def _origin(self, path: KeyPath) -> str | None:
         return next(
@@ -66,9 +73,9 @@ def from_validation(
         siblings = {*keys_of(model, inner[:-1]), *(known if len(inner) == 1 else ())}
         return unknown_key(where, path, key, siblings)
     if first["type"] == "missing":
-        return where.error(path, f"`{key}` is missing", hint=f"add a line `{key} = ...`")
-    wanted = first["msg"].replace("Input should be", "must be")
-    hint = _example(model, inner) or "docs/reference/configuration.md lists the settings"
+        return where.error(path, f"`{key}` is missing", hint=where.how_to_add(path))
+    wanted, hint = wanted_of(first, path)
+    hint = hint or _example(model, inner) or "docs/reference/configuration.md lists the settings"
     return where.error(path, f"`{key}` {wanted}, not {_brief(first['input'])}", hint=hint)
 
 
@@ -86,6 +93,14 @@ def keys_of(model: type[BaseModel], path: KeyPath) -> set[str]:
         annotation = _descend(annotation, segment)
     inner = _plain(annotation)
     return set(inner.model_fields) if isinstance(inner, type) and issubclass(inner, BaseModel) else set()
+
+
+def is_list(model: type[BaseModel], path: KeyPath) -> bool:
+    """Whether a list belongs at `path` below `model`."""
+    annotation: Any = model
+    for segment in path:
+        annotation = _descend(annotation, segment)
+    return get_origin(_plain(annotation)) is tuple
 
 
 def shown(file: Path) -> str:

@@ -19,19 +19,10 @@ _TYPES = {
 
 
 def error_body(error: ReefError, status: int) -> bytes:
-    """`{"error": {...}}` with the hint in the message and beside it."""
+    """`{"error": {...}}` with the hint, where there is one, in the message and beside it."""
     kind = "server_error" if status >= 500 else _TYPES.get(status, "invalid_request_error")
-    return dumps(
-        {
-            "error": {
-                "message": sentence(error),
-                "type": kind,
-                "param": None,
-                "code": error.type,
-                "hint": error.hint,
-            }
-        }
-    )
+    told = {"message": sentence(error), "type": kind, "param": None, "code": error.type}
+    return dumps({"error": told | ({"hint": error.hint} if error.hint else {})})
 
 
 def billed(input_tokens: int | None, output_tokens: int | None, cached: int | None) -> Billed | None:

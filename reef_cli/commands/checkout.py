@@ -7,6 +7,7 @@ import typer
 
 from reef.client import Client
 from reef.errors import ReefError, Refused
+from reef.home import way_to_write
 from reef_cli.exits import UsageError
 from reef_cli.options import JsonFlag, Scenario
 from reef_cli.output import emit
@@ -60,6 +61,7 @@ def write_files(files: dict[str, str], folder: Path) -> list[str]:
             place.write_text(text, "utf-8", newline="")
     except OSError as error:
         raise ReefError(
-            f"cannot write to {folder}\n{error.strerror}", hint="name a folder you may write"
+            f"cannot write to {folder}\n{error.strerror}",
+            hint=way_to_write(error, "name a folder you may write"),
         ) from error
     return sorted(files)

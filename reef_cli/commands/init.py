@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from reef.errors import ReefError
-from reef.home import PROJECT_FILE
+from reef.home import PROJECT_FILE, way_to_write
 from reef_cli.exits import UsageError
 from reef_cli.options import JsonFlag
 from reef_cli.output import emit, say
@@ -38,7 +38,8 @@ def init(
             Path(name).write_text(text, "utf-8")
     except OSError as error:
         raise ReefError(
-            f"cannot write here\n{error.strerror}", hint="go to a folder you may write in"
+            f"cannot write here\n{error.strerror}",
+            hint=way_to_write(error, "go to a folder you may write in"),
         ) from error
     emit(sorted(files), lambda names: "\n".join(f"wrote {name}" for name in names), as_json=as_json)
     say("next: `reef up` (its home is .reef/ in this folder), then `reef env`")

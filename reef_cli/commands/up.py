@@ -118,16 +118,18 @@ def _complain(serving: dict[str, Any]) -> None:
     down = [upstream for upstream in upstreams if upstream["state"] == "down"]
     if down and len(down) == len(upstreams):
         detail = "\n".join(upstream["detail"] for upstream in down)
-        remedy = _remedy(detail) if any(each["kind"] == "http" for each in down) else _ANOTHER_MODEL
+        hints = "; ".join(dict.fromkeys(each["hint"] for each in down if each.get("hint")))
+        remedy = _remedy(detail, hints) if any(each["kind"] == "http" for each in down) else _ANOTHER_MODEL
         raise UpstreamFailed(detail, hint=remedy)
     for upstream in down:
-        say(f"warning: {upstream['detail']}")
+        remedy = f"\nhint: {upstream['hint']}" if upstream.get("hint") else ""
+        say(f"warning: {upstream['detail']}{remedy}")
 
 
-def _remedy(detail: str) -> str:
-    if " key" not in detail:
+def _remedy(detail: str, hints: str) -> str:
+    if hints or " key" not in detail:
         return (
-            "check that it runs and that its address is right; the daemon tries again with each request, "
+            f"{hints or 'look at its own log'}; the daemon tries again with each request, "
             "another address takes `reef down` and `reef up --upstream URL`"
         )
     named = _VARIABLE.search(detail)

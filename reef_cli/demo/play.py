@@ -10,6 +10,7 @@ from typing import Any
 
 from reef.client import Client
 from reef.errors import ReefError, TimedOut, Unavailable
+from reef.home import way_to_write
 from reef_cli.demo import show
 from reef_cli.demo.cases import HELD_OUT, RULE, TRAFFIC, Case
 from reef_cli.demo.stage import MAX_TOKENS, MODEL, SCENARIO, Stage
@@ -19,6 +20,7 @@ from reef_cli.render import releases as render
 LOAD_S = 60.0
 GROW_S = 150.0
 RESULT_FILE = "demo.json"
+_ELSEWHERE = "run it in a folder that you may write to"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,9 @@ class Outcome:
         try:
             file.write_text(json.dumps(told, indent=2) + "\n", "utf-8")
         except OSError as error:
-            raise _unwritable(file, error.strerror) from error
+            raise ReefError(
+                f"cannot write {file}\n{error.strerror}", hint=way_to_write(error, _ELSEWHERE)
+            ) from error
 
 
 def result_file(folder: Path) -> Path:
@@ -54,8 +58,8 @@ def result_file(folder: Path) -> Path:
     return file
 
 
-def _unwritable(file: Path, why: str | None) -> ReefError:
-    return ReefError(f"cannot write {file}\n{why}", hint="run it in a folder that you may write to")
+def _unwritable(file: Path, why: str) -> ReefError:
+    return ReefError(f"cannot write {file}\n{why}", hint=_ELSEWHERE)
 
 
 def play(stage: Stage, began: float) -> Outcome:

@@ -15,6 +15,7 @@ import tomli_w
 
 from reef.client import Client
 from reef.errors import ReefError, Unavailable
+from reef.home import way_to_write
 from reef_cli import lifecycle
 from reef_cli.demo.cases import GATE, TRAFFIC
 
@@ -107,6 +108,7 @@ def write_files(home: Path, model: Path) -> Path:
         file.write_text(tomli_w.dumps(config), "utf-8")
     except OSError as error:
         raise ReefError(
-            f"cannot write to {home}\n{error.strerror}", hint="set TMPDIR to another folder"
+            f"cannot write to {home}\n{error.strerror}",
+            hint=way_to_write(error, "set TMPDIR to another folder"),
         ) from error
     return file

@@ -19,7 +19,8 @@ def status(data: dict[str, Any]) -> str:
             ("storage", _storage(storage)),
         ]
     )
-    warnings = [*(data.get("warnings") or []), *_uncounted(data.get("scenarios") or {})]
+    there = data.get("scenarios") or {}
+    warnings = [*(data.get("warnings") or []), *_spent(there), *_uncounted(there)]
     parts = [head, about, *(f"warning: {line}" for line in warnings)]
     if data.get("config_changed"):
         parts.append("the configuration has changed; it takes effect after `reef down`, then `reef up`")
@@ -32,6 +33,16 @@ def status(data: dict[str, Any]) -> str:
     else:
         parts.append("no scenario yet: the first request makes one")
     return "\n\n".join(parts)
+
+
+def _spent(scenarios: dict[str, dict[str, Any]]) -> list[str]:
+    """The budgets that are used up; a row of the table may have no room for them."""
+    return [
+        f"a budget of `{name}` is {budget_words(each)}"
+        for name, row in scenarios.items()
+        for each in row.get("budgets") or []
+        if each["spent"]
+    ]
 
 
 def _uncounted(scenarios: dict[str, dict[str, Any]]) -> list[str]:
@@ -64,6 +75,8 @@ def scenario_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:
 
 
 def _now(row: dict[str, Any]) -> str:
+    budgets = row.get("budgets") or []
+    spent = [budget_words(each) for each in budgets if each["spent"]]
     doing = []
     if step := row.get("step"):
         progress = f" {step['done']}/{step['total']}" if step.get("total") else ""
@@ -74,17 +87,19 @@ def _now(row: dict[str, Any]) -> str:
     if instructions := row.get("pending_instructions"):
         amount = instructions if isinstance(instructions, int) else len(instructions)
         doing.append(count(amount, "instruction"))
-    doing += [budget_words(each) for each in row.get("budgets") or []]
-    return ", ".join(doing) or "idle"
+    doing += [budget_words(each) for each in budgets if not each["spent"]]
+    return ", ".join([*spent, *doing]) or "idle"
 
 
 def budget_words(row: dict[str, Any]) -> str:
-    """`$4.10 of $5.00 today`, with a word where it is spent, and what the amount lacks."""
+    """`$4.10 of $5.00 today` and what that lacks; first, where nothing is cut, that it is spent and what
+    becomes of requests."""
     if row["unit"] == "usd":
         said = f"{dollars(row['used'])} of {dollars(row['limit'])} today"
     else:
         said = f"{row['used']:,} of {row['limit']:,} tokens today"
-    said += " (spent)" if row["spent"] else ""
+    if row["spent"]:
+        said = f"spent, {'refused' if row.get('hard') else 'still served'}: {said}"
     lacks = (("unpriced", "record", "unpriced"), ("uncounted", "answer", "not counted"))
     told = [f"{count(row[key], what)} {word}" for key, what, word in lacks if row.get(key)]
     return said + (f" ({', '.join(told)})" if told else "")

@@ -99,7 +99,8 @@ def test_a_turn_that_failed_is_not_offered_for_a_report() -> None:
     assert "reef report" not in reports.explain({**RECORD, "kind": "title"})
 
 
-def test_records_of_several_scenarios_say_which() -> None:
+def test_records_of_several_scenarios_say_which(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     assert "SCENARIO" not in reports.records({"records": [RECORD]})
     told = reports.records({"records": [RECORD, {**RECORD, "scenario": "other"}]})
     assert told.splitlines()[0].split() == ["RECEIPT", "SCENARIO", "TIME", "KIND", "STATUS", "MODEL"]

@@ -25,7 +25,7 @@ class App(types.ModuleType):
     def recipe_options(self, use):
         return BaseModel
     def check(self, loaded):
-        pass
+        return []
     def run(self, start):
         if start.loaded.settings.reef.host == "broken":
             raise ReefError("port 8900 is in use\\nAddress already in use", hint="--port 0 picks a free one")

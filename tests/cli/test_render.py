@@ -154,3 +154,17 @@ def test_explain_says_what_the_cache_was_a_part_of() -> None:
     usage = {"input_tokens": 10, "cached_tokens": 9, "output_tokens": 2}
     assert "10 in (9 of them cached), 2 out" in explain({**RECORD, "dialect": "chat", "usage": usage})
     assert "10 in, 9 from the cache, 2 out" in explain({**RECORD, "dialect": "messages", "usage": usage})
+
+
+@pytest.mark.parametrize(("hard", "words"), [(True, "spent, refused"), (False, "spent, still served")])
+def test_a_spent_budget_says_what_becomes_of_requests(
+    monkeypatch: pytest.MonkeyPatch, hard: bool, words: str
+) -> None:
+    """In a narrow terminal too, whatever else the scenario does."""
+    monkeypatch.setenv("COLUMNS", "40")
+    budget = {"unit": "tokens", "used": 12, "limit": 5, "hard": hard, "spent": True}
+    assert budget_words(budget) == f"{words}: 12 of 5 tokens today"
+    row = {**STATUS["scenarios"]["ready"], "budgets": [{**budget, "spent": False}, budget]}
+    told = status({**STATUS, "scenarios": {"ready": row}})
+    assert f"warning: a budget of `ready` is {words}: 12 of 5 tokens today" in told
+    assert "  spent, " in told.splitlines()[-1]

@@ -123,6 +123,22 @@ def test_a_typo_in_a_task(here: Terminal, stub: StubProvider, mistake: str) -> N
     assert f"`{wrong}`" in checked.err
 
 
+def test_check_config_looks_for_the_keys(here: Terminal) -> None:
+    """A file that is missing is an error there as it is for `reef up`; a variable may be set elsewhere."""
+    check = [sys.executable, "-m", "daemon", "check-config"]
+    upstream = '[[upstream]]\nname = "a"\nbase_url = "http://127.0.0.1:1"\n'
+    (here.folder / "reef.toml").write_text(upstream + 'api_key_file = "key"\n')
+    for done in (here.run(check), here.reef("up", "--port", "0", code=2)):
+        assert done.code == 2
+        assert "reef.toml:4 [[upstream]]: upstream `a` takes its key from" in done.err
+    (here.folder / "key").write_text("sk-1\n")
+    assert here.run(check).code == 0
+    (here.folder / "reef.toml").write_text(upstream + 'api_key_env = "NO_SUCH_KEY"\n')
+    checked = here.run(check)
+    assert (checked.code, checked.out.endswith("ok\n")) == (0, True)
+    assert "warning: upstream `a` takes its key from NO_SUCH_KEY, which is not set here" in checked.err
+
+
 def test_a_typo_that_came_while_the_daemon_ran(here: Terminal, stub: StubProvider) -> None:
     """The report is kept; what is wrong is told with it, and the step ends with it."""
     tasks = here.folder / "tasks.toml"

@@ -1,5 +1,6 @@
 """A disk that is full or cannot be written: clients are told so, and nothing they were promised is lost."""
 
+import contextlib
 import os
 import resource
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 
 from daemon.store import probe
 from reef_cli.render.status import status as rendered
-from tests.e2e.running import Daemon, wait_for
+from tests.e2e.running import Daemon, clean_environment, wait_for
 from tests.e2e.terminal import REEF
 from tests.e2e.test_crash import check_home
 from tests.stub_provider import Reply, StubProvider
@@ -272,6 +273,23 @@ def test_a_start_on_a_full_disk_says_so_at_once(tmp_path: Path, stub: StubProvid
         check_recovered(daemon, [])
     finally:
         daemon.kill()
+
+
+@pytest.mark.parametrize("room", [0, 40 * 1024])
+def test_a_start_for_which_there_is_no_room(disk: Path, stub: StubProvider, room: int) -> None:
+    """However far it gets: to the home or to the store."""
+    fill = disk / "fill"
+    with fill.open("wb") as file, contextlib.suppress(OSError):
+        while True:
+            file.write(bytes(2**16))
+            file.flush()
+    os.truncate(fill, fill.stat().st_size - room)
+    told = subprocess.run(
+        [REEF, "up", "--port", "0", "--upstream", stub.url],
+        cwd=disk, env=clean_environment(disk / "home"), capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert told.returncode == 1
+    assert "hint: free some" in told.stderr or "hint: the disk may be full" in told.stderr, told.stderr
 
 
 @pytest.fixture(params=["file system", "rights"])

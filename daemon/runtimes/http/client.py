@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterable
 from daemon.runtimes.http.connection import Connection
 from daemon.runtimes.http.errors import BrokeOff, Closed, HttpError, Unreachable
 from daemon.runtimes.http.head import head_of
-from daemon.runtimes.http.opening import open_to, trusted
+from daemon.runtimes.http.opening import open_to
 from daemon.runtimes.http.response import Response
 from daemon.runtimes.http.route import route_to
+from daemon.runtimes.http.trust import trusted
 from reef.runtime import Header
 
 IDLE_S = 15.0

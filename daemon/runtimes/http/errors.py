@@ -17,6 +17,14 @@ class TlsFailed(HttpError):
     """The handshake failed, or the certificate is not trusted."""
 
 
+class Untrusted(TlsFailed):
+    """The server's certificate is not trusted. `remedy` says what mends that."""
+
+    def __init__(self, why: str, remedy: str) -> None:
+        super().__init__(f"its certificate is not trusted: {why}")
+        self.remedy = remedy
+
+
 class ProxyFailed(HttpError):
     """The proxy on the way cannot be reached, or refused."""
 

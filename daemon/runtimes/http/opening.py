@@ -7,13 +7,7 @@ from daemon.runtimes.http.connection import Connection
 from daemon.runtimes.http.dialing import dial
 from daemon.runtimes.http.errors import ConnectTimedOut, HttpError, ProxyFailed, TlsFailed, cause
 from daemon.runtimes.http.route import Place, Proxy, Route
-
-
-def trusted() -> ssl.SSLContext:
-    """TLS as the system trusts it (`SSL_CERT_FILE` and `SSL_CERT_DIR` included). Reads files."""
-    context = ssl.create_default_context()
-    context.set_alpn_protocols(["http/1.1"])
-    return context
+from daemon.runtimes.http.trust import untrusted
 
 
 async def open_to(route: Route, connection: Connection, tls: ssl.SSLContext | None, timeout_s: float) -> None:
@@ -52,6 +46,8 @@ async def _secure(place: Place, connection: Connection, tls: ssl.SSLContext | No
     start_tls = asyncio.get_running_loop().start_tls
     try:
         secured = await start_tls(transport, connection, tls, server_hostname=place.host)
+    except ssl.SSLCertVerificationError as error:
+        raise untrusted(error) from error
     except OSError as error:
         raise TlsFailed(cause(error)) from error
     if secured is None:

@@ -103,7 +103,7 @@ def test_nobody_there(other: StubProvider) -> None:
         "refused the connection",
         "no such model",
         "`c` takes the client's own key",
-        "is it running?",
+        "check that it runs",
     ):
         assert part in answer.json()["error"]["message"]
     assert (draft.upstream_name, draft.http_status, len(draft.attempts)) == ("a", None, 2)

@@ -11,6 +11,7 @@ import pytest
 from daemon.releases.commits import CommitPlan, commit_message
 from daemon.releases.git import GitReleases
 from daemon.releases.objects import EMPTY_TREE
+from daemon.releases.plumbing import Plumbing
 from reef.errors import Conflict, Invalid, NotFound, Refused
 
 WHEN = datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=UTC)
@@ -244,3 +245,9 @@ def test_a_message_stays_one_trailer_a_line() -> None:
         "Reef-Evidence: 12 units", "Reef-Evidence: 13 looks",
     ]  # fmt: skip
     assert text.endswith("looks\n")
+
+
+def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
+    git = Plumbing(tmp_path)
+    assert git.failure("init", "fatal: cannot write: No space left on device").hint == "free some space"
+    assert "fsck" in git.failure("init", "fatal: bad object").hint

@@ -58,6 +58,24 @@ def test_each_share_is_told_once_a_day_and_a_hard_budget_refuses() -> None:
     assert (row["spent"], row["until"], row["unpriced"]) == (True, "2026-02-01T00:00:00.000Z", 0)
 
 
+@pytest.mark.parametrize(("hard", "becomes"), [(True, "are refused until"), (False, "are still served")])
+def test_a_spent_budget_is_one_line_of_the_log_a_day(
+    caplog: pytest.LogCaptureFixture, hard: bool, becomes: str
+) -> None:
+    day = Day(BudgetSection(tokens_per_day=20, hard=hard))
+    day.use(None, 19)
+    assert not caplog.messages
+    for _ in range(3):
+        day.use(None, 1)
+    (line,) = caplog.messages
+    assert line.startswith(
+        "today's budget of scenario `s` is spent: 20 of 20 tokens; its requests " + becomes
+    )
+    day.time = NOON + timedelta(days=1)
+    day.use(None, 20)
+    assert len(caplog.messages) == 2
+
+
 def test_a_sum_that_rounding_left_just_below_has_reached_its_bound() -> None:
     day = Day(BudgetSection(usd_per_day=1.0, hard=True, warn_at=(0.8,)))
     for _ in range(8):

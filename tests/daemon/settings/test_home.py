@@ -1,5 +1,6 @@
 """The home: where it is, how it is made, who holds it."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from daemon.settings.lock import hold
 from daemon.settings.model import ReefSection, Settings
 from daemon.settings.token import resolve_token
 from reef.errors import Conflict, DaemonUnreachable, ReefError
-from reef.home import DaemonInfo, find_daemon, find_home, is_running, read_daemon, read_token
+from reef.home import DaemonInfo, find_daemon, find_home, is_running, read_daemon, read_token, unwritable
 
 INFO = DaemonInfo(os.getpid(), "http://127.0.0.1:8900", "0.1.0", "2026-01-31T12:00:00.000Z", "b1")
 
@@ -62,6 +63,15 @@ def test_a_home_that_is_a_file(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("")
     with pytest.raises(ReefError, match="cannot be written"):
         Home(tmp_path / "home").create()
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "free some space"), (errno.EDQUOT, "free some space"), (errno.EROFS, "make it writable")],
+)
+def test_a_home_that_cannot_be_written_says_what_mends_it(home: Home, number: int, remedy: str) -> None:
+    error = unwritable(home.root, OSError(number, os.strerror(number)))
+    assert error.hint == f"{remedy}, or set REEF_HOME to another folder"
 
 
 def test_daemon_json_counts_only_while_the_lock_is_held(home: Home) -> None:

@@ -9,7 +9,7 @@ import tomli_w
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from daemon.settings.home import Home
 from daemon.settings.load import find_config, load_settings
@@ -207,6 +207,7 @@ def test_two_upstreams_of_one_name(folder: Path) -> None:
         ('api_key_env = "A"\napi_key_file = "f"', "reef.toml:5 .*each name a key"),
         ('auth = "passthrough"\napi_key_file = "f"', "reef.toml:5 .*the client's own credentials"),
         ('auth = "none"', "reef.toml:4 .*`auth` must be"),
+        ('api_key_env = ""', "reef.toml:4 .*`api_key_env` is empty"),
     ],
 )
 def test_keys_that_contradict(folder: Path, lines: str, message: str) -> None:
@@ -268,6 +269,83 @@ def test_overrides_beat_the_file_and_name_themselves(folder: Path) -> None:
         load(folder, EXAMPLE, words=["--reef.port", "--reef.host"])
     with pytest.raises(ConfigError, match="`port` is not understood"):
         load(folder, EXAMPLE, words=["port"])
+
+
+def test_overrides_add_the_next_entry_of_a_list(folder: Path) -> None:
+    words = ["--upstream.0.name", "a", "--upstream.0.base_url=http://h", "--budget.0.tokens_per_day", "5"]
+    words += ["--upstream.0.models.0", "x-*", "--recipe.mine.seed.0.id=s", "--recipe.mine.seed.0.name=rules"]
+    settings = load_settings(None, words=words).settings
+    assert [(each.name, each.models) for each in settings.upstream] == [("a", ("x-*",))]
+    assert settings.budget[0].tokens_per_day == 5
+    assert settings.recipe["mine"].seed[0].id == "s"
+    words = ["--upstream.1.name", "b", "--upstream.1.base_url", "http://h:2"]
+    assert [each.name for each in load(folder, EXAMPLE, words=words).upstream] == ["main", "b"]
+    whole = ["--upstream.0", '{name = "c", base_url = "http://h"}']
+    assert load_settings(None, words=whole).settings.upstream[0].name == "c"
+
+
+@pytest.mark.parametrize(
+    ("words", "message", "hint"),
+    [
+        (
+            ["--upstream.0.name", "a"],
+            "--upstream.0.name: `base_url` is missing",
+            "--upstream.0.base_url VALUE",
+        ),
+        (["--upstream.1.name", "a"], "--upstream.1.name: `upstream` has no number 1", "--upstream.0"),
+        (["--upstream.name", "a"], "--upstream.name: `upstream` is a list", "--upstream.0.name"),
+        (["--budget.0.tokns", "5"], "--budget.0.tokns: `tokns` is not a setting", "known here"),
+        (["--reef.port.x", "5"], "--reef.port.x: `port` must be a valid integer", "for example"),
+        (
+            ["--upstream.0.name=", "--upstream.0.base_url=http://h"],
+            "--upstream.0.name: `name` is empty",
+            "main",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_entry_that_flags_make(words: list[str], message: str, hint: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load_settings(None, words=words)
+    assert caught.value.message.startswith(message)
+    assert hint in caught.value.hint
+
+
+def test_a_byte_order_mark_is_no_mistake(folder: Path) -> None:
+    assert load(folder, "\ufeff[reef]\nport = 1\n").reef.port == 1
+    assert load(folder, "\ufeffreef:\n  port: 1\n", "reef.yaml").reef.port == 1
+    with pytest.raises(ConfigError, match=r"reef.toml:1: `reff`"):
+        load(folder, "\ufeff[reff]\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ('[reef]\nrelay = ["files"]', '`relay` must begin with `/`, not "files"', ""),
+        ('[upstream]\nname = "a"', "`upstream` must be a list", "write [[upstream]]"),
+        ("[[reef]]\nport = 1", "`reef` must be a section", "write [reef],"),
+        ('[reef]\nhosts = "h"', "`hosts` must be a list", 'write hosts = ["h"]'),
+        ("[recipe]\nx = 3", "`x` must be a section", "write [recipe.x],"),
+        ("[recipe.x]\nname = ''", "`name` must not be empty", ""),
+        ("[recipe.x]\nname = 'abcd'", "`name` must have at most 3 characters", ""),
+        ("[recipe.x]\nodd = 2", "`odd` is wrong: two is even, not 2", ""),
+    ],
+)
+def test_a_mistake_is_told_in_plain_words(folder: Path, text: str, message: str, hint: str) -> None:
+    class Plain(BaseModel):
+        name: str = Field("a", min_length=1, max_length=3)
+        odd: int = 1
+
+        @field_validator("odd")
+        @classmethod
+        def _odd(cls, value: int) -> int:
+            if value % 2 == 0:
+                raise ValueError("two is even")
+            return value
+
+    with pytest.raises(ConfigError) as caught:
+        load(folder, text + "\n", options_of=lambda _: Plain)
+    assert message in caught.value.message
+    assert hint in caught.value.hint
 
 
 def test_a_relative_path_of_an_override_counts_from_the_working_folder(folder: Path) -> None:

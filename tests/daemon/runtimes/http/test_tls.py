@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from daemon.runtimes.http.errors import ConnectTimedOut, TlsFailed
+from daemon.runtimes.http.errors import ConnectTimedOut, TlsFailed, Untrusted
 from daemon.runtimes.http.response import HIGH_WATER
 from tests.daemon.runtimes.http.conftest import Run
 from tests.daemon.runtimes.http.servers import (
@@ -44,18 +44,27 @@ def test_tls_with_a_certificate_of_the_environment(run: Run, trust: None) -> Non
     run(body())
 
 
-def test_what_is_not_trusted(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_trusted(
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     async def plain(peer: Peer, server: Server) -> None:
         await peer.say(HELLO)
         await peer.left()
 
     async def body() -> None:
         async with serving(always, tls=tls()) as server:
-            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+            with pytest.raises(Untrusted, match=r"certificate is not trusted: self.signed") as told:
                 await hello(at(server))
+            assert "SSL_CERT_FILE naming a file" in told.value.remedy
+            monkeypatch.setenv("SSL_CERT_FILE", "/nonexist.pem")
+            with pytest.raises(Untrusted, match=r"SSL_CERT_FILE names /nonexist\.pem, which is not there"):
+                await hello(at(server))
+            assert "SSL_CERT_FILE names /nonexist.pem, which is not there" in caplog.messages
             monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
-            with pytest.raises(TlsFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            with pytest.raises(Untrusted, match="certificate is not trusted") as told:
                 await hello(at(server, "127.0.0.1"))
+            assert told.value.remedy.startswith("base_url must name the host")
             assert not server.asked
         async with serving(plain) as server:
             with pytest.raises(TlsFailed):
