@@ -120,8 +120,8 @@ class MessagesCodec:
 
     def error_body(self, error: ReefError, status: int) -> bytes:
         kind = _TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
-        detail = {"type": kind, "message": sentence(error), "code": error.type, "hint": error.hint}
-        return dumps({"type": "error", "error": detail})
+        told = {"type": kind, "message": sentence(error), "code": error.type}
+        return dumps({"type": "error", "error": told | ({"hint": error.hint} if error.hint else {})})
 
     def error_event(self, message: str, *, first: bytes = b"", sequence: int = 0) -> bytes:
         error = {"type": "overloaded_error", "message": message}

@@ -184,7 +184,7 @@ def test_errors_in_the_providers_own_shape() -> None:
     assert (anthropic["type"], anthropic["error"]["type"]) == ("error", "overloaded_error")
     assert json.loads(codec_for("responses").error_body(error, 503))["error"] == openai
     plain = Unavailable("not now")
-    for dialect in ("chat", "responses"):
+    for dialect in DIALECTS:
         told = json.loads(codec_for(dialect).error_body(plain, 503))["error"]
         assert (told["message"], "hint" in told) == ("not now", False)
 
