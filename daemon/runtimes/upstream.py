@@ -155,7 +155,12 @@ class HttpUpstream:
         try:
             client = self._client or self._opened()
             call = await client.ask(
-                request.method, request.path, self._headers(request), request.body, on_sent=request.on_sent
+                request.method,
+                request.path,
+                self._headers(request),
+                request.body,
+                on_sent=request.on_sent,
+                on_again=lambda fate: request.attempts.append(self._told(fate)),
             )
         except HttpError as error:
             failure = explain(error, self.name, self.base_url)
@@ -163,6 +168,12 @@ class HttpUpstream:
             raise failure from error
         self._trouble = _NONE
         return _Answer(call.status, call.headers, _Body(call, self.name, self.base_url), call)
+
+    def _told(self, fate: HttpError | int) -> str:
+        """How a try ended, for the record."""
+        if isinstance(fate, int):
+            return f"upstream `{self.name}` answered {fate}"
+        return explain(fate, self.name, self.base_url).message
 
     async def models(self) -> Sequence[str]:
         """Its models. That it does not answer, or refuses the key, is then its `state`."""

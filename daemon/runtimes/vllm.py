@@ -14,5 +14,5 @@ class VllmUpstream(HttpUpstream):
     async def send(self, request: ProviderRequest) -> ProviderResponse:
         response = await super().send(request)
         if response.status == 400 and request.dialect is not None:
-            return await restated(response, request.dialect)
+            return await restated(response, request.dialect, self.model or self.name)
         return response

@@ -183,7 +183,11 @@ class Exchange:
             refused = upstream_refused(turn.draft.upstream_name or "", status, body)
             stored = await self.keeper.keep(turn.end("failed", refused))
             status = status if status in KEPT_STATUS else 400
-            body = crossing.error(body, status) if crossing else body
+            if crossing:
+                body = crossing.error(body, status)
+            elif not body.strip():  # SDKs would have nothing to show
+                headers = [JSON, *(pair for pair in headers if pair[0] != "content-type")]
+                body = turn.codec.error_body(refused, status)
         else:
             raise upstream_refused(
                 turn.draft.upstream_name or "", status, body, location=response.header("location")

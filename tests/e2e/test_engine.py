@@ -116,6 +116,21 @@ def test_an_overlong_prompt_is_the_sdks_usual_error(daemon: Daemon) -> None:
         client.messages.create(model="tiny", messages=long, max_tokens=4)
 
 
+@pytest.mark.parametrize("stream", [False, True])
+def test_an_image_is_refused_for_good_and_recorded(daemon: Daemon, stream: bool) -> None:
+    image = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+    said = [{"role": "user", "content": [{"type": "image", "source": image}]}]
+    with (
+        anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN) as client,
+        pytest.raises(anthropic.BadRequestError, match=r"`tiny` reads no images.*reef models add") as caught,
+    ):
+        client.messages.create(model="tiny", messages=said, max_tokens=4, stream=stream)
+    answer = caught.value.response
+    assert answer.request.headers["x-stainless-retry-count"] == "0"
+    row = daemon.get(f"/reef/records/{answer.headers['x-reef-agent-record-id']}")
+    assert row["status"] == "failed"
+
+
 def test_it_makes_no_embeddings_and_says_who_might(daemon: Daemon) -> None:
     with (
         openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN) as client,

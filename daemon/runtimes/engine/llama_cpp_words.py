@@ -51,7 +51,8 @@ def _text(content: Any) -> str:
     if not isinstance(content, list):
         return content or ""
     if other := next((part["type"] for part in content if part["type"] not in ("text", "input_text")), None):
-        raise TextOnly(f"this engine reads text only, and the request holds a part of type `{other}`")
+        kind = str(other).removeprefix("input_").removesuffix("_url")
+        raise TextOnly(f"{kind} input is not supported: this engine reads text only")
     return "\n\n".join(part["text"] for part in content)
 
 

@@ -14,6 +14,10 @@ TOO_LONG_HINT = (
 )
 _VLLM_TOO_LONG = re.compile(r"maximum context length is (\d+) tokens?.*?(\d+) (?:input )?tokens", re.DOTALL)
 """vLLM says it in a sentence whose first number is the window's size."""
+_UNREAD = re.compile(r"^(\w+) input is not supported")
+_PLURALS = {"image": "images", "video": "videos", "file": "files"}
+_MALFORMED = ("Failed to parse messages:", "Failed to parse tools:")
+"""llama.cpp answers 500 to these and to `_UNREAD`, though only another request, or another model, helps."""
 
 
 class PromptTooLong(Invalid):
@@ -22,15 +26,22 @@ class PromptTooLong(Invalid):
     type = "context_length_exceeded"
 
 
-async def restated(response: ProviderResponse, dialect: Dialect) -> ProviderResponse:
-    """The same refusal in the provider's own shape. Reads the engine's answer to its end."""
+class CannotServe(Invalid):
+    """However often it is asked, this engine does not answer this request."""
+
+
+async def restated(response: ProviderResponse, dialect: Dialect, model: str) -> ProviderResponse:
+    """The same refusal in the provider's own shape, and with status 400 where to ask again is no use. Reads
+    the engine's answer to its end."""
     said = b"".join([chunk async for chunk in response.body])
     await response.close()
-    body = codec_for(dialect).error_body(_error(said), response.status)
-    return ProviderResponse(response.status, [("content-type", "application/json")], once(body))
+    error = _error(said, model)
+    status = 400 if isinstance(error, CannotServe) else response.status
+    body = codec_for(dialect).error_body(error, status)
+    return ProviderResponse(status, [("content-type", "application/json")], once(body))
 
 
-def _error(said: bytes) -> ReefError:
+def _error(said: bytes, model: str) -> ReefError:
     told = mapping((load_object(said) or {}).get("error"))
     if told.get("type") == "exceed_context_size_error":
         return PromptTooLong(
@@ -42,4 +53,11 @@ def _error(said: bytes) -> ReefError:
         return PromptTooLong(
             f"prompt is too long: {found[2]} tokens > {found[1]} maximum", hint=TOO_LONG_HINT
         )
+    if found := _UNREAD.match(message):
+        return CannotServe(
+            f"the model `{model}` reads no {_PLURALS.get(found[1], found[1])}",
+            hint="serve a model that does (reef models add), or name an upstream that has one",
+        )
+    if message.startswith(_MALFORMED):
+        return CannotServe(message, hint="see the provider's documents")
     return Invalid(message or said[:300].decode(errors="replace") or "the engine refused")

@@ -110,7 +110,7 @@ class Engine:
             raise
         try:
             if response.status >= 400 and response.status != 501 and request.dialect is not None:
-                return await restated(response, request.dialect)
+                return await restated(response, request.dialect, self._config.name)
             return await shape.shaped(response) if shape else response
         except BaseException:
             await response.close()

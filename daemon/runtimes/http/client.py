@@ -54,13 +54,15 @@ class Client:
         body: bytes = b"",
         *,
         on_sent: Callable[[], None] | None = None,
+        on_again: Callable[[HttpError | int], None] | None = None,
     ) -> Response:
         """Send a request and return when the head of its answer is there. Redirects are not followed, bodies
         not unpacked. `on_sent` is called once its head is written.
 
         Where the connection breaks off before that, a request that may be repeated is, once. So is any that
         met the end of a kept connection: it ends at once without a word, or with a 408, by which a server
-        says that it waited in vain.
+        says that it waited in vain. `on_again` is called before, with how the first try ended: its error or
+        its status.
 
         Raises:
             Invalid: a header or the path would break the request.
@@ -72,15 +74,19 @@ class Client:
         connection = kept or await self._connect()
         try:
             response = await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
-        except BrokeOff:
+        except BrokeOff as error:
             ended = kept is not None and not kept.heard and self._loop.time() - asked_at <= AT_ONCE_S
             if self._closed or (method not in _IDEMPOTENT and not ended):
                 raise
+            fate: HttpError | int = error
         else:
             in_vain = response.status == 408 and _says_close(response)
             if kept is None or not in_vain or self._loop.time() - asked_at > AT_ONCE_S:
                 return response
             response.close()
+            fate = response.status
+        if on_again is not None:
+            on_again(fate)
         connection = await self._connect()
         return await connection.ask(head, body, bodiless=bodiless, on_sent=on_sent)
 

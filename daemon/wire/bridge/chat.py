@@ -17,27 +17,28 @@ from daemon.wire.bridge.neutral import (
     ToolResult,
     joined,
     split_system,
+    unheard,
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
     bound,
-    check_lists,
-    check_numbers,
-    check_said,
-    check_truths,
     free_form,
+    message_of,
     number,
+    object_at,
     openai_choice,
     openai_format,
     role_of,
     split_result,
+    text_at,
     texts,
     tool,
+    truth_at,
+    whole,
     words,
     wrapped,
 )
-from daemon.wire.values import Json, integer, mapping, mappings, string
-from reef.errors import Invalid
+from daemon.wire.values import Json, mapping, mappings, string
 
 FIELDS = {
     "stop": "stop",
@@ -72,54 +73,27 @@ _KNOWN = frozenset(
 )
 
 
-_NUMBERS = (
-    "max_tokens",
-    "max_completion_tokens",
-    "temperature",
-    "top_p",
-    "top_k",
-    "seed",
-    "presence_penalty",
-    "frequency_penalty",
-)
-
-
-def check(payload: Json) -> None:
-    """Raises Invalid for what no provider takes, and for what was before tools: its calls would be taken for
-    something else."""
-    check_lists(payload, "messages", "tools")
-    check_said(payload, "messages")
-    check_numbers(payload, *_NUMBERS)
-    check_truths(payload, "stream", "parallel_tool_calls")
-    said = mappings(payload.get("messages"))
-    old = any(message.get("function_call") or message.get("role") == "function" for message in said)
-    if old or payload.get("functions"):
-        raise Invalid(
-            f"`{'function_call' if old else 'functions'}` does not go over a bridge",
-            hint="send `tools` and `tool_calls`, which took its place",
-        )
-
-
 def to_neutral_request(payload: Json) -> Request:
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
-    options = mapping(payload.get("stream_options"))
+    options = object_at(payload, "stream_options", dropped, "")
     dropped.rest(options, {"include_usage"}, "stream_options.")
-    messages = [_message(message, dropped) for message in mappings(payload.get("messages"))]
+    said = mappings(payload.get("messages"))
+    messages = [_message(message, dropped) for message in said]
     system, rest = split_system(messages)
-    parallel = payload.get("parallel_tool_calls")
-    wanted = mapping(payload.get("response_format"))
     most = bound(payload, "max_completion_tokens", dropped)
+    if most is not None and payload.get("max_tokens") not in (None, most):
+        dropped.note("max_tokens")
     sampling = Sampling(
         max_tokens=bound(payload, "max_tokens", dropped) if most is None else most,
         temperature=number(payload.get("temperature")),
         top_p=number(payload.get("top_p")),
         top_k=bound(payload, "top_k", dropped),
-        seed=integer(payload.get("seed")),
+        seed=whole(payload, "seed", dropped),
         presence_penalty=number(payload.get("presence_penalty")),
         frequency_penalty=number(payload.get("frequency_penalty")),
         stop=words(payload.get("stop")),
-        effort=string(payload.get("reasoning_effort")),
+        effort=text_at(payload, "reasoning_effort", dropped, ""),
     )
     return Request(
         string(payload.get("model")),
@@ -127,20 +101,23 @@ def to_neutral_request(payload: Json) -> Request:
         system,
         tuple(found for item in mappings(payload.get("tools")) if (found := _tool(item, dropped))),
         openai_choice(payload.get("tool_choice"), dropped),
-        parallel if isinstance(parallel, bool) else None,
+        truth_at(payload, "parallel_tool_calls", dropped, ""),
         sampling,
-        openai_format(wanted, mapping(wanted.get("json_schema"))),
+        openai_format(payload, "response_format", dropped, inner="json_schema"),
         payload.get("stream") is True,
         options.get("include_usage") is True,
         dropped.paths(),
+        unheard(said, messages),
     )
 
 
 def _tool(item: Json, dropped: Dropped) -> Tool | None:
     kind = item.get("type", "function")
     if kind == "custom":
+        dropped.rest(item, {"type", "custom"}, "tools[].")
         return free_form(mapping(item.get("custom")), dropped, "tools[].custom.")
     if kind == "function":
+        dropped.rest(item, {"type", "function"}, "tools[].")
         return tool(mapping(item.get("function")), "parameters", dropped, "tools[].function.")
     dropped.note(f"tools[{kind}]")
     return None
@@ -151,14 +128,17 @@ def _message(message: Json, dropped: Dropped) -> Message:
     if message.get("role") == "tool":
         dropped.rest(message, {"role", "content", "tool_call_id"}, at)
         said = tuple(p for p in parts_of(message.get("content"), dropped) if isinstance(p, Text | Image))
-        return Message("user", (ToolResult(string(message.get("tool_call_id")) or "", said),))
+        return Message("user", (ToolResult(text_at(message, "tool_call_id", dropped, at) or "", said),))
     known = {"role", "content", "tool_calls", "reasoning_content", "reasoning", "refusal"}
     dropped.rest(message, known, at)
     parts = thinking_of(message) + parts_of(message.get("content"), dropped)
     parts += texts(message.get("refusal"))
+    for key in ("reasoning_content", "reasoning"):
+        text_at(message, key, dropped, at)
     for call in mappings(message.get("tool_calls")):
+        dropped.rest(call, {"type", "id", "function", "custom", "index"}, f"{at}tool_calls[].")
         parts += (call_from(call),)
-    return Message(role_of(message, dropped, at), parts)
+    return message_of(role_of(message, dropped, at), parts, dropped, f"{at}content")
 
 
 def thinking_of(message: Json) -> tuple[Part, ...]:
@@ -178,14 +158,19 @@ def parts_of(content: Any, dropped: Dropped) -> tuple[Part, ...]:
         elif kind in ("text", "refusal"):
             dropped.rest(item, {"type", "text", "refusal"}, "messages[].content[].")
             parts += texts(item.get("text", item.get("refusal")))
-        elif kind == "image_url" and (url := _url(item)):
-            parts += (Image(url, string(mapping(item["image_url"]).get("detail"))),)
+        elif kind == "image_url" and (url := url_of(item)):
+            place = "messages[].content[].image_url."
+            dropped.rest(item, {"type", "image_url"}, "messages[].content[].")
+            image = mapping(item["image_url"])
+            dropped.rest(image, {"url", "detail"}, place)
+            parts += (Image(url, text_at(image, "detail", dropped, place)),)
         else:
             dropped.note(f"messages[].content[{kind}]")
     return parts
 
 
-def _url(item: Json) -> str | None:
+def url_of(item: Json) -> str | None:
+    """Where the image of a part is."""
     image = item.get("image_url")
     return string(image) or string(mapping(image).get("url"))
 
@@ -224,6 +209,8 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
         body["tools"] = [_offered(item) for item in request.tools]
         body["tool_choice"] = _choice(request.choice)
         body["parallel_tool_calls"] = False if request.parallel is False else None
+    elif request.demands:
+        dropped.note("tool_choice")
     if wanted := request.format:
         named = {"name": wanted.name, "schema": wanted.schema, "strict": wanted.strict}
         body["response_format"] = (

@@ -7,10 +7,13 @@ from typing import Any
 from daemon.wire.bridge import (
     chat,
     chat_answer,
+    chat_check,
     messages,
     messages_answer,
+    messages_check,
     responses,
     responses_answer,
+    responses_check,
 )
 from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.names import Names
@@ -20,7 +23,7 @@ from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in, said_in, shown
 from daemon.wire.parsing import forgiving
 from daemon.wire.values import Json, dump, load_object, strings
-from reef.errors import UpstreamFailed
+from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
 
 _TO_REQUEST: dict[Dialect, Callable[[Json], Request]] = {
@@ -29,9 +32,9 @@ _TO_REQUEST: dict[Dialect, Callable[[Json], Request]] = {
     "responses": responses.to_neutral_request,
 }
 _CHECK: dict[Dialect, Callable[[Json], None]] = {
-    "chat": chat.check,
-    "messages": messages.check,
-    "responses": responses.check,
+    "chat": chat_check.check,
+    "messages": messages_check.check,
+    "responses": responses_check.check,
 }
 _FROM_REQUEST: dict[Dialect, Callable[[Request], tuple[Json, Dropped]]] = {
     "chat": chat.from_neutral_request,
@@ -49,6 +52,8 @@ _FROM_ANSWER: dict[Dialect, Callable[[Answer, Names], Json]] = {
     "responses": responses_answer.from_neutral_answer,
 }
 _FIELDS = {"chat": chat.FIELDS, "messages": messages.FIELDS, "responses": responses.FIELDS}
+_SAID: dict[Dialect, str] = {"chat": "messages", "messages": "messages", "responses": "input"}
+"""Where the conversation stands."""
 
 _LOGIN = "sk-ant-oat"
 """Begins the token of a subscription, which stays a bearer's."""
@@ -74,10 +79,21 @@ def cross(client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> "C
     """The way of a request that is about to be sent.
 
     Raises:
-        Invalid: no provider would take it, or it leans on what only its own could know.
+        Invalid: no provider would take it, it leans on what only its own could know, or nothing is left of
+            what is to be answered.
     """
     _CHECK[client](payload)
-    return Crossing(client, upstream, payload, receipt)
+    crossing = Crossing(client, upstream, payload, receipt)
+    if client != upstream and not crossing.asks:
+        key = _SAID[client]
+        if not payload.get(key):
+            raise Invalid(f"`{key}` says nothing", hint="send a message of the user's in it")
+        raise Invalid(
+            f"nothing of `{key}` that is to be answered crosses to `{upstream}`",
+            hint="documents, audio and files go over no bridge: say it in text, or name an upstream that "
+            f"speaks `{client}`",
+        )
+    return crossing
 
 
 class Crossing:
@@ -99,6 +115,11 @@ class Crossing:
         self._names = Names(receipt, self._request.tools)
         self._body, lost = _FROM_REQUEST[upstream](self._request)
         self.dropped = (*self._request.dropped, *lost.paths(_FIELDS[client]))
+
+    @property
+    def asks(self) -> bool:
+        """Whether the upstream gets what the client wants an answer to."""
+        return bool(self._body[_SAID[self.upstream]]) and not self._request.unheard
 
     @property
     def path(self) -> str:

@@ -7,7 +7,6 @@ from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.neutral import (
     Format,
     Image,
-    Message,
     Part,
     Request,
     Sampling,
@@ -19,18 +18,20 @@ from daemon.wire.bridge.neutral import (
     ToolResult,
     joined,
     split_system,
+    unheard,
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
     bound,
-    check_lists,
-    check_numbers,
-    check_said,
-    check_truths,
+    message_of,
     number,
+    object_at,
+    result_parts,
     role_of,
+    text_at,
     texts,
     tool,
+    truth_at,
     words,
 )
 from daemon.wire.values import Json, load_object, mapping, mappings, string
@@ -66,36 +67,31 @@ _ID = re.compile(r"[^a-zA-Z0-9_-]")
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
-def check(payload: Json) -> None:
-    """Raises Invalid for what no provider takes."""
-    check_lists(payload, "messages", "tools")
-    check_said(payload, "messages")
-    check_numbers(payload, "max_tokens", "temperature", "top_p", "top_k")
-    check_truths(payload, "stream")
-
-
 def to_neutral_request(payload: Json) -> Request:
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
-    output = mapping(payload.get("output_config"))
+    output = object_at(payload, "output_config", dropped, "")
     dropped.rest(output, {"format"}, "output_config.")
-    first = Message("system", parts_of(payload.get("system"), dropped, "system[]"))
+    opening = parts_of(payload.get("system"), dropped, "system[]")
+    said = mappings(payload.get("messages"))
     messages = [
-        Message(
+        message_of(
             role_of(message, dropped, "messages[]."),
             parts_of(message.get("content"), dropped, "messages[].content[]"),
+            dropped,
+            "messages[].content",
         )
-        for message in mappings(payload.get("messages"))
+        for message in said
     ]
-    system, rest = split_system([first, *messages])
-    choice = mapping(payload.get("tool_choice"))
+    system, rest = split_system([message_of("system", opening, dropped, "system"), *messages])
+    choice = object_at(payload, "tool_choice", dropped, "")
     return Request(
         string(payload.get("model")),
         rest,
         system,
         tuple(found for item in mappings(payload.get("tools")) if (found := _tool(item, dropped))),
-        _choice_from(choice),
-        False if choice.get("disable_parallel_tool_use") is True else None,
+        _choice_from(choice, dropped),
+        False if truth_at(choice, "disable_parallel_tool_use", dropped, "tool_choice.") else None,
         Sampling(
             max_tokens=bound(payload, "max_tokens", dropped),
             temperature=number(payload.get("temperature")),
@@ -103,15 +99,22 @@ def to_neutral_request(payload: Json) -> Request:
             top_k=bound(payload, "top_k", dropped),
             stop=words(payload.get("stop_sequences")),
         ),
-        _format(mapping(output.get("format"))),
+        _format(output, dropped),
         payload.get("stream") is True,
         dropped=dropped.paths(),
+        unheard=unheard(said, messages),
     )
 
 
-def _format(value: Json) -> Format | None:
-    schema = value.get("schema")
-    return Format(schema) if value.get("type") == "json_schema" and isinstance(schema, dict) else None
+def _format(output: Json, dropped: Dropped) -> Format | None:
+    wanted = object_at(output, "format", dropped, "output_config.")
+    schema = wanted.get("schema")
+    if wanted.get("type") != "json_schema" or not isinstance(schema, dict):
+        if wanted:
+            dropped.note("output_config.format")
+        return None
+    dropped.rest(wanted, {"type", "schema"}, "output_config.format.")
+    return Format(schema)
 
 
 def _tool(item: Json, dropped: Dropped) -> Tool | None:
@@ -123,7 +126,9 @@ def _tool(item: Json, dropped: Dropped) -> Tool | None:
     return tool(item, "input_schema", dropped, "tools[].")
 
 
-def _choice_from(choice: Json) -> ToolChoice | None:
+def _choice_from(choice: Json, dropped: Dropped) -> ToolChoice | None:
+    dropped.rest(choice, {"type", "name", "disable_parallel_tool_use"}, "tool_choice.")
+    name = string(choice.get("name"))
     match choice.get("type"):
         case "auto":
             return ToolChoice("auto")
@@ -131,10 +136,11 @@ def _choice_from(choice: Json) -> ToolChoice | None:
             return ToolChoice("none")
         case "any":
             return ToolChoice("required")
-        case "tool":
-            return ToolChoice("tool", string(choice.get("name")) or "")
-        case _:
-            return None
+        case "tool" if name:
+            return ToolChoice("tool", name)
+    if choice:
+        dropped.note("tool_choice")
+    return None
 
 
 def parts_of(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
@@ -147,13 +153,16 @@ def parts_of(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
             case "text":
                 dropped.rest(block, {"type", "text"}, f"{at}.")
                 parts += texts(block.get("text"))
-            case "image" if url := _url(mapping(block.get("source"))):
+            case "image" if url := url_of(mapping(block.get("source"))):
                 dropped.rest(block, {"type", "source"}, f"{at}.")
+                dropped.rest(block["source"], {"type", "url", "media_type", "data"}, f"{at}.source.")
                 parts += (Image(url),)
             case "thinking":
                 dropped.rest(block, {"type", "thinking", "signature"}, f"{at}.")
                 thoughts = string(block.get("thinking")) or ""
-                if thoughts:
+                if not thoughts:
+                    dropped.note(f"{at.removesuffix('[]')}[thinking]")
+                else:
                     parts += (Thinking(thoughts, string(block.get("signature")) or ""),)
             case "tool_use":
                 dropped.rest(block, {"type", "id", "name", "input"}, f"{at}.")
@@ -161,8 +170,9 @@ def parts_of(content: Any, dropped: Dropped, at: str) -> tuple[Part, ...]:
             case "tool_result":
                 dropped.rest(block, {"type", "tool_use_id", "content", "is_error"}, f"{at}.")
                 inner = parts_of(block.get("content"), dropped, f"{at}.content[]")
-                said = tuple(part for part in inner if isinstance(part, Text | Image))
-                call, failed = string(block.get("tool_use_id")) or "", block.get("is_error") is True
+                said = result_parts(inner, dropped, f"{at}.content")
+                call = text_at(block, "tool_use_id", dropped, f"{at}.") or ""
+                failed = truth_at(block, "is_error", dropped, f"{at}.") is True
                 parts += (ToolResult(call, said, failed),)
             case kind:
                 dropped.note(f"{at.removesuffix('[]')}[{kind}]")
@@ -174,12 +184,12 @@ def _call(block: Json) -> ToolCall:
     return ToolCall(string(block.get("id")) or "", name, arguments_of(block.get("input")))
 
 
-def _url(source: Json) -> str | None:
+def url_of(source: Json) -> str | None:
+    """Where an image is, if not in a file at the provider."""
     if source.get("type") == "url":
         return string(source.get("url"))
-    if source.get("type") == "base64":
-        return f"data:{source.get('media_type')};base64,{source.get('data')}"
-    return None
+    kind, data = string(source.get("media_type")), string(source.get("data"))
+    return f"data:{kind};base64,{data}" if source.get("type") == "base64" and kind and data else None
 
 
 def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
@@ -220,6 +230,8 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
             for item in request.tools
         ]
         body["tool_choice"] = _choice_for(request)
+    elif request.demands:
+        dropped.note("tool_choice")
     if wanted := request.format:
         shape = wanted.schema if wanted.schema is not None else {"type": "object"}
         body["output_config"] = {"format": {"type": "json_schema", "schema": shape}}

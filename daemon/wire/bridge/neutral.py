@@ -3,7 +3,7 @@
 Messages in a row of one role are one message; its parts keep their order.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -125,6 +125,13 @@ class Request:
     usage_wanted: bool = True
     """In a stream; chat completions' clients have to ask for it."""
     dropped: tuple[str, ...] = ()
+    unheard: bool = False
+    """The user's last turn said something, and nothing of it found a place in this form."""
+
+    @property
+    def demands(self) -> bool:
+        """Whether a call has to be made."""
+        return self.choice is not None and self.choice.mode in ("required", "tool")
 
 
 AnswerPart = Text | Thinking | ToolCall
@@ -176,6 +183,20 @@ def split_system(messages: Iterable[Message]) -> tuple[str, tuple[Message, ...]]
     if rest and rest[0].role == "system":
         return joined(rest[0].parts), rest[1:]
     return "", rest
+
+
+def unheard(items: Sequence[Json], messages: Sequence[Message]) -> bool:
+    """Whether the user's last turn is lost: some of its `items` have a content, none of its `messages`, which
+    were made of them, has a part."""
+    lost = False
+    for item, message in zip(reversed(items), reversed(messages), strict=True):
+        if message.role == "user":
+            if message.parts:
+                return False
+            lost = lost or bool(item.get("content"))
+        elif lost and message.parts:
+            break
+    return lost
 
 
 def joined(parts: Iterable[Part]) -> str:

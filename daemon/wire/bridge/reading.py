@@ -1,43 +1,34 @@
-"""Reading values of a request that may be anything, for the dialects' modules."""
+"""Reading values of a request that may be anything, for the dialects' modules.
+
+What says something and is not understood is noted. `checking` refuses most of it before; what was recorded
+in the past stays readable.
+"""
 
 from typing import Any, Literal, cast
 
 from daemon.wire.bridge.dropped import Dropped
-from daemon.wire.bridge.neutral import FREE_FORM, Format, Image, Part, Role, Text, Tool, ToolChoice, Usage
-from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
-from reef.errors import Invalid
+from daemon.wire.bridge.neutral import (
+    FREE_FORM,
+    Format,
+    Image,
+    Message,
+    Part,
+    Role,
+    Text,
+    Thinking,
+    Tool,
+    ToolCall,
+    ToolChoice,
+    ToolResult,
+    Usage,
+)
+from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
-
-def check_lists(payload: Json, *keys: str) -> None:
-    """Raises Invalid where one of these is there and no list of objects: a provider would refuse that, and
-    a bridge that left it out would have something else answered."""
-    for key in keys:
-        value = payload.get(key)
-        if value is not None and (not isinstance(value, list) or len(mappings(value)) != len(value)):
-            raise Invalid(f"`{key}` is no list of objects", hint="see the provider's documents")
-
-
-def check_numbers(payload: Json, *keys: str) -> None:
-    """Raises Invalid where one of these is there and no number."""
-    for key in keys:
-        if payload.get(key) is not None and number(payload[key]) is None:
-            raise Invalid(f"`{key}` is no number", hint="see the provider's documents")
-
-
-def check_truths(payload: Json, *keys: str) -> None:
-    """Raises Invalid where one of these is there and neither true nor false."""
-    for key in keys:
-        if not isinstance(payload.get(key), bool | None):
-            raise Invalid(f"`{key}` is neither true nor false", hint="see the provider's documents")
-
-
-def check_said(payload: Json, key: str) -> None:
-    """Raises Invalid where an element of the list under `key` has a content that says nothing to anybody."""
-    for at, item in enumerate(mappings(payload.get(key))):
-        if not isinstance(item.get("content"), str | list | None):
-            raise Invalid(
-                f"`{key}[{at}].content` is neither text nor a list", hint="see the provider's documents"
-            )
+_BELONGS: dict[Role, tuple[type, ...]] = {
+    "system": (Text,),
+    "user": (Text, Image, ToolResult),
+    "assistant": (Text, Thinking, ToolCall),
+}
 
 
 def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
@@ -51,9 +42,44 @@ def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
     return found
 
 
+def whole(payload: Json, key: str, dropped: Dropped) -> int | None:
+    """Any whole number."""
+    value = payload.get(key)
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    if value is not None:
+        dropped.note(key)
+    return None
+
+
 def number(value: Any) -> float | None:
     """A number that is none of JSON's booleans."""
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def text_at(value: Json, key: str, dropped: Dropped, at: str) -> str | None:
+    """A string that says something."""
+    found = value.get(key)
+    if found is not None and not isinstance(found, str):
+        dropped.note(f"{at}{key}")
+    return string(found)
+
+
+def truth_at(value: Json, key: str, dropped: Dropped, at: str) -> bool | None:
+    found = value.get(key)
+    if found is None or isinstance(found, bool):
+        return found
+    dropped.note(f"{at}{key}")
+    return None
+
+
+def object_at(value: Json, key: str, dropped: Dropped, at: str) -> Json:
+    found = value.get(key)
+    if found is not None and not isinstance(found, dict):
+        dropped.note(f"{at}{key}")
+    return mapping(found)
 
 
 def words(value: Any) -> tuple[str, ...]:
@@ -92,6 +118,22 @@ def role_of(message: Json, dropped: Dropped, at: str) -> Role:
     return "user"
 
 
+def message_of(role: Role, parts: tuple[Part, ...], dropped: Dropped, at: str) -> Message:
+    """A message without the parts that nobody says in this role (which are noted)."""
+    for part in parts:
+        if not isinstance(part, _BELONGS[role]):
+            dropped.note(f"{at}[{type(part).__name__.lower()}]")
+    return Message(role, tuple(part for part in parts if isinstance(part, _BELONGS[role])))
+
+
+def result_parts(parts: tuple[Part, ...], dropped: Dropped, at: str) -> tuple[Text | Image, ...]:
+    """What of these a tool's result can hold; the rest is noted."""
+    for part in parts:
+        if not isinstance(part, Text | Image):
+            dropped.note(f"{at}[{type(part).__name__.lower()}]")
+    return tuple(part for part in parts if isinstance(part, Text | Image))
+
+
 def arguments_of(value: Any) -> str:
     """A call's arguments as text; models leave them out where there are none."""
     if isinstance(value, str):
@@ -117,12 +159,11 @@ def tool(value: Json, schema_key: str, dropped: Dropped, at: str) -> Tool | None
         dropped.note(at.rstrip("."))
         return None
     dropped.rest(value, {"type", "name", "description", "strict", schema_key}, at)
-    strict = value.get("strict")
     return Tool(
         name,
-        string(value.get("description")) or "",
-        mapping(value.get(schema_key)),
-        strict if isinstance(strict, bool) else None,
+        text_at(value, "description", dropped, at) or "",
+        object_at(value, schema_key, dropped, at),
+        truth_at(value, "strict", dropped, at),
     )
 
 
@@ -133,40 +174,53 @@ def free_form(value: Json, dropped: Dropped, at: str) -> Tool | None:
         dropped.note(at.rstrip("."))
         return None
     dropped.rest(value, {"type", "name", "description", "format"}, at)
-    description = string(value.get("description")) or ""
-    grammar = mapping(value.get("format"))
-    grammar = mapping(grammar.get("grammar")) or grammar
+    description = text_at(value, "description", dropped, at) or ""
+    wanted = object_at(value, "format", dropped, at)
+    grammar = mapping(wanted.get("grammar")) or wanted
     if definition := string(grammar.get("definition")):
         syntax = string(grammar.get("syntax")) or ""
         description = f"{description}\n\n`input` has to follow this {syntax} grammar:\n{definition}".strip()
+    elif wanted.get("type") not in (None, "text"):
+        dropped.note(f"{at}format")
     return Tool(name, description, FREE_FORM, custom=True)
 
 
 def openai_choice(value: Any, dropped: Dropped) -> ToolChoice | None:
     """`tool_choice` as OpenAI's two dialects write it."""
-    if isinstance(value, str):
-        return ToolChoice(cast(Any, value)) if value in ("auto", "none", "required") else None
+    if value in ("auto", "none", "required"):
+        return ToolChoice(value)
     chosen = mapping(value)
-    if (kind := chosen.get("type")) == "allowed_tools":
+    kind = chosen.get("type")
+    if kind == "allowed_tools":
         dropped.note("tool_choice.tools")
         mode = mapping(chosen.get("allowed_tools", chosen)).get("mode")
-        return ToolChoice("required" if mode == "required" else "auto")
-    name = string(mapping(chosen.get(str(kind), chosen)).get("name"))
-    if name is None and chosen:
+        if mode in ("auto", "required"):
+            return ToolChoice(mode)
+        dropped.note("tool_choice.mode")
+        return None
+    name = string(mapping(chosen.get(kind, chosen)).get("name")) if kind in ("function", "custom") else None
+    if name is None and value not in (None, {}):
         dropped.note("tool_choice")
     return ToolChoice("tool", name) if name else None
 
 
-def openai_format(value: Json, inner: Json) -> Format | None:
-    """A wanted shape; `inner` is where name and schema stand."""
-    kind: Literal["json_schema", "json_object"] | None = value.get("type")
+def openai_format(value: Json, key: str, dropped: Dropped, at: str = "", *, inner: str = "") -> Format | None:
+    """The shape that the member `key` wants; its name and schema stand in `inner` of that, where given."""
+    wanted = object_at(value, key, dropped, at)
+    kind: Literal["json_schema", "json_object", "text"] | None = wanted.get("type")
+    path = f"{at}{key}."
     if kind == "json_object":
         return Format(None)
-    if kind != "json_schema" or not isinstance(inner.get("schema"), dict):
+    named, place = (object_at(wanted, inner, dropped, path), f"{path}{inner}.") if inner else (wanted, path)
+    if kind != "json_schema" or not isinstance(named.get("schema"), dict):
+        if wanted and kind != "text":
+            dropped.note(f"{at}{key}")
         return None
-    strict = inner.get("strict")
-    name = string(inner.get("name")) or "answer"
-    return Format(inner["schema"], name, strict if isinstance(strict, bool) else None)
+    if inner:
+        dropped.rest(wanted, {"type", inner}, path)
+    dropped.rest(named, {"type", "name", "schema", "strict"}, place)
+    name = text_at(named, "name", dropped, place) or "answer"
+    return Format(named["schema"], name, truth_at(named, "strict", dropped, place))
 
 
 def split_result(parts: tuple[Text | Image, ...]) -> tuple[str, list[Image]]:

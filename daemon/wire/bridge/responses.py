@@ -18,21 +18,23 @@ from daemon.wire.bridge.neutral import (
     ToolResult,
     joined,
     split_system,
+    unheard,
 )
 from daemon.wire.bridge.reading import (
     arguments_of,
     bound,
-    check_lists,
-    check_numbers,
-    check_said,
-    check_truths,
     free_form,
+    message_of,
     number,
+    object_at,
     openai_choice,
     openai_format,
+    result_parts,
     role_of,
+    text_at,
     texts,
     tool,
+    truth_at,
     unwrapped,
     wrapped,
 )
@@ -63,52 +65,40 @@ _KNOWN = frozenset(
         "stream",
     ]
 )
-_TEXTS = frozenset({"input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal"})
-
-
-def check(payload: Json) -> None:
-    """Raises Invalid for what no provider takes, and what leads to what only OpenAI's own server keeps."""
-    for key in ("previous_response_id", "conversation", "prompt"):
-        if payload.get(key) is not None:
-            raise Invalid(
-                f"`{key}` leads to what the upstream does not keep",
-                hint="send the whole conversation in `input`",
-            )
-    check_lists(payload, "tools", *(() if isinstance(payload.get("input"), str) else ("input",)))
-    check_said(payload, "input")
-    check_numbers(payload, "max_output_tokens", "temperature", "top_p")
-    check_truths(payload, "stream", "parallel_tool_calls")
+TEXTS = ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal")
+_CALL = frozenset({"type", "id", "call_id", "status", "name", "namespace", "arguments", "input"})
+_RESULT = frozenset({"type", "id", "call_id", "status", "output"})
 
 
 def to_neutral_request(payload: Json) -> Request:
     dropped = Dropped()
     dropped.rest(payload, _KNOWN)
-    reasoning, wanted = mapping(payload.get("reasoning")), mapping(payload.get("text"))
+    reasoning = object_at(payload, "reasoning", dropped, "")
+    wanted = object_at(payload, "text", dropped, "")
     dropped.rest(reasoning, {"effort"}, "reasoning.")
     dropped.rest(wanted, {"format"}, "text.")
-    shape = mapping(wanted.get("format"))
     own = payload.get("input")
     items = [{"role": "user", "content": own}] if isinstance(own, str) else mappings(own)
-    messages = [Message("system", texts(payload.get("instructions")))]
-    messages += [_message(item, dropped) for item in items]
-    system, rest = split_system(messages)
-    parallel = payload.get("parallel_tool_calls")
+    said = [_message(item, dropped) for item in items]
+    opening = texts(text_at(payload, "instructions", dropped, ""))
+    system, rest = split_system([Message("system", opening), *said])
     return Request(
         string(payload.get("model")),
         rest,
         system,
         tuple(found for item in mappings(payload.get("tools")) for found in _tools(item, dropped)),
         openai_choice(payload.get("tool_choice"), dropped),
-        parallel if isinstance(parallel, bool) else None,
+        truth_at(payload, "parallel_tool_calls", dropped, ""),
         Sampling(
             max_tokens=bound(payload, "max_output_tokens", dropped),
             temperature=number(payload.get("temperature")),
             top_p=number(payload.get("top_p")),
-            effort=string(reasoning.get("effort")),
+            effort=text_at(reasoning, "effort", dropped, "reasoning."),
         ),
-        openai_format(shape, shape),
+        openai_format(wanted, "format", dropped, "text."),
         payload.get("stream") is True,
         dropped=dropped.paths(),
+        unheard=unheard(items, said),
     )
 
 
@@ -118,7 +108,7 @@ def _tools(item: Json, dropped: Dropped, namespace: str = "") -> list[Tool]:
     at = "tools[].tools[]." if namespace else "tools[]."
     if kind == "namespace" and not namespace:
         name = string(item.get("name")) or ""
-        dropped.rest(item, {"type", "name", "description", "tools"}, at)
+        dropped.rest(item, {"type", "name", "tools"}, "tools[namespace].")
         return [found for inner in mappings(item.get("tools")) for found in _tools(inner, dropped, name)]
     if kind not in ("function", "custom"):
         dropped.note(f"{at.removesuffix('[].')}[{kind}]")
@@ -136,17 +126,23 @@ def _message(item: Json, dropped: Dropped) -> Message:
     match kind:
         case "message":
             dropped.rest(item, {"type", "role", "content", "id", "status"}, "input[].")
-            return Message(role_of(item, dropped, "input[]."), parts_of(item.get("content"), dropped))
+            parts = parts_of(item.get("content"), dropped)
+            return message_of(role_of(item, dropped, "input[]."), parts, dropped, "input[].content")
         case "reasoning":
             thoughts = thinking_of(item)
             if not thoughts:
                 dropped.note("input[reasoning]")
+            elif item.get("encrypted_content"):
+                dropped.note("input[].encrypted_content")
             return Message("assistant", thoughts)
         case "function_call" | "custom_tool_call":
+            dropped.rest(item, _CALL, "input[].")
             return Message("assistant", (call_from(item),))
         case "function_call_output" | "custom_tool_call_output":
-            inner = parts_of(item.get("output"), dropped, "input[].output[]")
-            said = tuple(part for part in inner if isinstance(part, Text | Image))
+            dropped.rest(item, _RESULT, "input[].")
+            said = result_parts(
+                parts_of(item.get("output"), dropped, "input[].output[]"), dropped, "input[].output"
+            )
             result = ToolResult(string(item.get("call_id")) or "", said, custom=kind.startswith("custom"))
             return Message("user", (result,))
         case "item_reference":
@@ -166,11 +162,12 @@ def parts_of(content: Any, dropped: Dropped, at: str = "input[].content[]") -> t
     for item in content:
         part = mapping(item)
         kind = part.get("type")
-        if kind in _TEXTS:
+        if kind in TEXTS:
             dropped.rest(part, {"type", "text", "refusal", "annotations", "logprobs"}, f"{at}.")
             parts += texts(part.get("text", part.get("refusal")))
         elif kind == "input_image" and (url := string(part.get("image_url"))):
-            parts += (Image(url, string(part.get("detail"))),)
+            dropped.rest(part, {"type", "image_url", "detail"}, f"{at}.")
+            parts += (Image(url, text_at(part, "detail", dropped, f"{at}.")),)
         else:
             dropped.note(f"{at.removesuffix('[]')}[{kind}]")
     return parts
@@ -218,6 +215,8 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
             named = {"type": "custom" if _is_custom(request, choice.name) else "function"}
             body["tool_choice"] = named | {"name": choice.name} if choice.mode == "tool" else choice.mode
         body["parallel_tool_calls"] = request.parallel
+    elif request.demands:
+        dropped.note("tool_choice")
     if wanted := request.format:
         body["text"] = {"format": {"type": "json_object"}}
         if wanted.schema is not None:

@@ -206,6 +206,20 @@ def test_a_bug_after_the_record_cuts_the_answer_off(
 
 
 @pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_refusal_without_a_word_is_told_in_the_providers_shape(
+    home: House, stub: StubProvider, dialect: Dialect, stream: bool
+) -> None:
+    stub.answer = lambda asked: Raw((b"\n",), "text/html", status=404)
+    answer = httpx.post(home.url + PATHS[dialect], json=body_of(dialect, stream=stream))
+    assert (answer.status_code, answer.headers["content-type"]) == (404, "application/json")
+    assert "upstream `stub` answered 404" in answer.json()["error"]["message"]
+    assert (answer.json().get("type") == "error") == (dialect == "messages")
+    (draft,) = home.records.drafts
+    assert (draft.status, draft.http_status, draft.response) == ("failed", 404, b"\n")
+
+
+@pytest.mark.parametrize("stream", [False, True])
 def test_an_answer_that_never_ends_is_ended(
     client: httpx.Client, home: House, stub: StubProvider, monkeypatch: pytest.MonkeyPatch, stream: bool
 ) -> None:

@@ -300,6 +300,47 @@ def test_an_overlong_prompt_is_refused_in_words_that_clients_know(make: Make, di
     assert (told.get("type") == "error") == (dialect == "messages")
 
 
+PIXEL = "data:image/png;base64,iVBORw0KGgo="
+SOURCE = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
+UNREAD: list[tuple[Dialect, dict[str, Any], str]] = [
+    ("chat", {"type": "image_url", "image_url": {"url": PIXEL}}, "images"),
+    ("chat", {"type": "input_audio", "input_audio": {"data": "", "format": "wav"}}, "audio"),
+    ("chat", {"type": "input_video", "input_video": {"data": "", "format": "mp4"}}, "videos"),
+    ("messages", {"type": "image", "source": SOURCE}, "images"),
+    ("responses", {"type": "input_image", "image_url": PIXEL}, "images"),
+]
+
+
+def test_what_the_model_cannot_read_is_refused_for_good(make: Make) -> None:
+    """With a status that no SDK tries again, streamed or not."""
+
+    async def scene() -> None:
+        async with started(make()) as engine:
+            for dialect, part, what in UNREAD:
+                for stream in (False, True):
+                    item = [{"role": "user", "content": [part]}]
+                    more = {"input" if dialect == "responses" else "messages": item, "stream": stream}
+                    status, body = await said(engine, request_of(dialect, **more))
+                    told: dict[str, Any] = json.loads(body)
+                    assert status == 400, body
+                    assert f"the model `tiny` reads no {what} (hint: " in told["error"]["message"]
+                    assert "reef models add" in told["error"]["hint"]
+                    assert told["error"]["type"] == "invalid_request_error"
+                    assert (told.get("type") == "error") == (dialect == "messages")
+
+    asyncio.run(scene())
+
+
+def test_messages_and_tools_that_are_none_are_the_clients_mistake(make: Make) -> None:
+    async def scene() -> list[int]:
+        async with started(make()) as engine:
+            messages = [{"role": "assistant", "tool_calls": "x"}]
+            odd: list[dict[str, Any]] = [{"messages": messages}, {"tools": [{"type": "weird"}]}]
+            return [(await said(engine, request_of("chat", **more)))[0] for more in odd]
+
+    assert set(asyncio.run(scene())) <= {200, 400}
+
+
 @pytest.mark.parametrize("stream", [False, True], ids=["buffered", "streamed"])
 def test_who_leaves_before_the_first_word_is_noticed(make: Make, stream: bool, tmp_path: Path) -> None:
     """One is answered with bytes that are held back, for they are no characters; one waits for its turn."""

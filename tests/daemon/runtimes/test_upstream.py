@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from daemon.runtimes.http import client as client_module
 from daemon.runtimes.upstream import HttpUpstream, full_base
 from daemon.settings.model import UpstreamSection
 from reef.errors import ConfigError, Invalid, ReefError, TimedOut, Unauthorized, UpstreamFailed
 from reef.runtime import Dialect, ProviderRequest
+from tests.daemon.runtimes.http.servers import HELLO, Peer, Server, serving
 from tests.stub_provider import Fault, StubProvider
 
 BODY = b'{"messages":[{"role":"user","content":"hi"}],"stream":true}'
@@ -305,3 +307,46 @@ def test_once_closed_it_asks_nobody_until_it_is_started_again(stub: StubProvider
 def test_a_request_does_not_show_its_keys() -> None:
     request = ProviderRequest("chat", "/", (("authorization", "Bearer secret"),), b"text")
     assert "secret" not in repr(request)
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [
+        (b"", "closed the connection without an answer"),
+        (b"HTTP/1.1 408 Late\r\nconnection: close\r\n\r\n", "answered 408"),
+    ],
+    ids=["end", "408"],
+)
+def test_a_try_that_met_the_end_of_a_kept_connection_is_told(
+    monkeypatch: pytest.MonkeyPatch, last: bytes, told: str
+) -> None:
+    """It is repeated with `retries = 0` too, and no part of what happened is left out."""
+    monkeypatch.setattr(client_module, "AT_ONCE_S", 30.0)
+
+    async def talk(peer: Peer, server: Server) -> None:
+        await peer.request()
+        await peer.say(HELLO)
+        if server.peers == 1:
+            await peer.request()
+            await peer.say(last)
+
+    async def run() -> list[ProviderRequest]:
+        async with serving(talk) as server:
+            runtime = upstream(server.url)
+            await runtime.start()
+            sent: list[ProviderRequest] = []
+            try:
+                for _ in range(2):
+                    sent.append(ProviderRequest("chat", "/chat/completions", (), BODY))
+                    response = await runtime.send(sent[-1])
+                    assert b"".join([chunk async for chunk in response.body]) == b"hello"
+                    await response.close()
+            finally:
+                await runtime.close()
+            return sent
+
+    first, second = asyncio.run(run())
+    assert first.attempts == []
+    assert len(second.attempts) == 1
+    assert second.attempts[0].startswith("upstream `main` ")
+    assert told in second.attempts[0]

@@ -110,41 +110,6 @@ def test_odd_requests_cross_without_complaint(client: Dialect, payload: dict[str
         assert estimate(payload) > 0
 
 
-WRONG: list[tuple[Dialect, dict[str, Any]]] = [
-    ("messages", {"messages": "hello"}),
-    ("messages", {"messages": [None]}),
-    ("messages", {"messages": [], "max_tokens": "many"}),
-    ("messages", {"messages": [], "tools": "x"}),
-    ("messages", {"messages": [{"role": "user", "content": 5}]}),
-    ("messages", {"messages": [], "temperature": "hot"}),
-    ("messages", {"messages": [], "stream": "yes"}),
-    ("chat", {"messages": {"role": "user"}}),
-    ("chat", {"messages": [], "functions": [{"name": "f"}]}),
-    ("chat", {"messages": [{"role": "assistant", "function_call": {"name": "f", "arguments": "{}"}}]}),
-    ("chat", {"messages": [{"role": "function", "name": "f", "content": "done"}]}),
-    ("chat", {"messages": [{"role": "user", "content": {"text": "hi"}}]}),
-    ("chat", {"messages": [], "seed": "7"}),
-    ("chat", {"messages": [], "stream": 1}),
-    ("responses", {"input": [1]}),
-    ("responses", {"input": [{"role": "user", "content": True}]}),
-    ("responses", {"input": 7}),
-    ("responses", {"input": "hi", "max_output_tokens": True}),
-    ("responses", {"input": "hi", "parallel_tool_calls": "no"}),
-]
-
-
-@pytest.mark.parametrize(("client", "payload"), WRONG)
-def test_what_would_be_answered_as_something_else_is_refused(
-    client: Dialect, payload: dict[str, Any]
-) -> None:
-    for upstream in DIALECTS:
-        with pytest.raises(Invalid) as refused:
-            cross(client, upstream, payload, new_receipt())
-        assert refused.value.hint
-        if "function_call" not in str(payload):  # what was stored before stays readable
-            assert Crossing(client, upstream, payload, new_receipt()).body
-
-
 @pytest.mark.parametrize("most", [-1, 0])
 @pytest.mark.parametrize("client", DIALECTS)
 def test_what_is_unknown_is_left_out_and_never_refused(client: Dialect, most: int) -> None:
@@ -156,8 +121,9 @@ def test_what_is_unknown_is_left_out_and_never_refused(client: Dialect, most: in
         assert {f"{list_key}[].role", bound_key} <= set(crossing.dropped)
         assert '"hi"' in crossing.body.decode()
         assert "critic" not in crossing.body.decode()
-    whole = cross(client, "chat", {list_key: [], bound_key: 1024.0}, new_receipt())
-    assert json.loads(whole.body)["max_tokens"] == 1024
+    if client != "chat":
+        said = {list_key: [{"role": "user", "content": "hi"}], bound_key: 1024.0}
+        assert json.loads(cross(client, "chat", said, new_receipt()).body)["max_tokens"] == 1024
 
 
 def crossed(client: Dialect, upstream: Dialect, payload: dict[str, Any]) -> tuple[Any, tuple[str, ...]]:
@@ -329,6 +295,7 @@ def test_codex_over_chat() -> None:
         "store",
         "reasoning.summary",
         "tools[web_search]",
+        "tools[namespace].description",
         "input[reasoning]",
     }
 
