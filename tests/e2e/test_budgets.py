@@ -91,5 +91,5 @@ def test_a_hard_budget_refuses_and_a_soft_one_tells(tmp_path: Path, stub: StubPr
         usd, tokens = status["scenarios"]["paid"]["budgets"]
         assert (usd["used"], usd["spent"], usd["unpriced"]) == (pytest.approx(0.4), True, 0)
         assert (tokens["used"], tokens["limit"], tokens["hard"]) == (10, 8, False)
-        assert "$0.40 of $0.40 today (spent)" in rendered(status)
+        assert "spent, refused: $0.40 of $0.40 today" in rendered(status)
         assert len(refused(daemon)) == 3

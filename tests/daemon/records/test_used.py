@@ -23,7 +23,7 @@ TRAFFIC: dict[Dialect, dict[str, Any]] = {
         },
     },
     "messages": {
-        "content": [],
+        "content": [{"type": "text", "text": "hi"}],
         "usage": {
             "input_tokens": 10,
             "cache_read_input_tokens": 50_000,
@@ -32,7 +32,7 @@ TRAFFIC: dict[Dialect, dict[str, Any]] = {
         },
     },
     "responses": {
-        "output": [],
+        "output": [{"type": "message", "content": [{"type": "output_text", "text": "hi"}]}],
         "usage": {
             "input_tokens": 70_010,
             "output_tokens": 5,
