@@ -60,6 +60,9 @@ def create_app(rooms: Rooms, *, token: str | None) -> tuple[ASGIApp, InferenceAp
         drain=section.on_client_gone == "drain",
     )
 
+    # A stream's end is no pace: who waits for several of them has several begin at once again.
+    rooms.store.writer.under_way = lambda: inference.under_way() - rooms.book.streams
+
     async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
         app = inference if scope["type"] == "http" and inference.claims(scope["path"]) else starlette
         await app(scope, receive, send)

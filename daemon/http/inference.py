@@ -93,6 +93,10 @@ class InferenceApp:
                 call.stopping = True
                 task.cancel()
 
+    def under_way(self) -> int:
+        """How many requests are being answered."""
+        return len(self._running)
+
     def claims(self, path: str) -> bool:
         """Whether a request to `path` is for this app."""
         return place_of(path) is not None

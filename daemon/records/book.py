@@ -64,6 +64,11 @@ class RecordBook:
         """The exchange is over, stored or not."""
         self._running.pop(receipt, None)
 
+    @property
+    def streams(self) -> int:
+        """How many receipts were handed out whose records will follow."""
+        return len(self._running)
+
     def running_in(self, receipt: str) -> str | None:
         """The scenario of an exchange that still runs."""
         return self._running.get(receipt)

@@ -31,6 +31,10 @@ Together = Callable[[Connection, Sequence[Item]], Sequence[T]]
 """Work on several items; returns a result for each. It may be called again with fewer."""
 
 GROUP_LIMIT = 256
+GATHER_S = 0.002
+"""How long a commit waits for more to take along, where others are under way."""
+PACE_S = 0.005
+"""Commits that are further apart than this wait for nobody."""
 IDLE_S = 1.0
 """After this long without writes the write-ahead log is folded back and truncated, and as often after it
 while somebody reads what is in it."""
@@ -81,6 +85,9 @@ class Writer:
         self._connection: Connection | None = None
         self._ended = False
         self._written = False
+        self._committed_at = 0.0
+        self.under_way: Callable[[], int] = lambda: 0
+        """How many may soon have something to write, those that wait already among them."""
         self.last_error: str | None = None
         """What the last commit, or folding back of the log, failed with."""
         self.failed: Unavailable | None = None
@@ -154,10 +161,13 @@ class Writer:
             except queue.Empty:
                 self._written = not self._checkpoint("TRUNCATE")
                 continue
+            if job is not None and self._more_will_come():
+                time.sleep(GATHER_S)
             group, stop = self._gather(job)
             if group:
                 self._commit(group)
                 self._written = True
+                self._committed_at = time.monotonic()
             del job, group  # while this waits for more, it holds on to nothing
             if stop:
                 self._checkpoint("TRUNCATE")
@@ -166,6 +176,13 @@ class Writer:
             if time.monotonic() - last_passive > PASSIVE_EVERY_S:
                 self._checkpoint("PASSIVE")
                 last_passive = time.monotonic()
+
+    def _more_will_come(self) -> bool:
+        """Whether to wait is worth it: a commit for several costs little more than one for a single job. If
+        commits are rare, or all who are under way wait already, it is not."""
+        if time.monotonic() - self._committed_at > PACE_S:
+            return False
+        return self._jobs.qsize() + 1 < min(self.under_way(), GROUP_LIMIT)
 
     def _gather(self, first: _Job | None) -> tuple[list[_Job], bool]:
         if first is None:

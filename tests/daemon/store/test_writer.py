@@ -53,6 +53,35 @@ def test_what_waits_shares_a_commit(store: Store) -> None:
     assert len(tags(store)) == 20
 
 
+def test_at_a_pace_a_commit_waits_for_those_who_are_under_way(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writer, "PACE_S", 60.0)
+    monkeypatch.setattr(writer, "GATHER_S", 0.3)
+    groups: list[int] = []
+
+    def note(_: Connection, items: Sequence[int]) -> Sequence[int]:
+        groups.append(len(items))
+        return items
+
+    store.writer.submit_together(note, 0).result(10)
+    store.writer.under_way = lambda: 3
+    for future in [store.writer.submit_together(note, n) for n in range(3)]:
+        future.result(10)
+    assert groups == [1, 3]
+
+
+def test_nobody_waits_alone_or_where_commits_are_rare(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(writer, "PACE_S", 60.0)
+    monkeypatch.setattr(writer, "GATHER_S", 30.0)
+    store.writer.under_way = lambda: 1
+    for n in range(3):
+        store.writer.submit(lambda connection, n=n: put(connection, f"t{n}")).result(10)
+    store.writer.under_way = lambda: 9
+    monkeypatch.setattr(writer, "PACE_S", 0.0)
+    store.writer.submit(lambda connection: put(connection, "t9")).result(10)
+
+
 def test_one_that_fails_takes_nothing_else_with_it(store: Store) -> None:
     def fail(connection: Connection) -> None:
         put(connection, "lost")
