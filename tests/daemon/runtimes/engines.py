@@ -14,6 +14,9 @@ _MODULES = {"llama-cpp-python": "llama_cpp"}
 INSTALLED = [kind for kind in ENGINES if find_spec(_MODULES.get(kind, kind)) is not None]
 CONTEXT = 1024
 READY_S = 20.0
+LONG = 60_000  # tokens, which take the tiny model far longer than a test waits
+LETTER = {"100": 100}
+"""Has the tiny model say nothing but the letter `a`: bytes that are no text are held back for long."""
 PATHS = {"chat": "/chat/completions", "messages": "/messages", "responses": "/responses"}
 
 Make = Callable[..., Engine]

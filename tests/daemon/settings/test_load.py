@@ -2,77 +2,16 @@
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
-import tomli_w
 import yaml
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, Field, field_validator
 
 from daemon.settings.home import Home
 from daemon.settings.load import find_config, load_settings
-from daemon.settings.model import Settings
-from daemon.settings.overrides import Flags
-from daemon.settings.positions import toml_lines, yaml_document
 from daemon.settings.resolve import recipe_for
-from reef.errors import ConfigError, NotFound
-
-EXAMPLE = """\
-[reef]
-port = 8900
-
-[[upstream]]
-name = "main"
-base_url = "http://127.0.0.1:11434"
-model = "qwen3:8b"
-api = ["chat"]
-
-[[scenario]]
-match = "ready-*"
-recipe = "ready"
-
-[recipe.ready]
-use = "harness_evolve"
-adapter = "chat"
-proposers = ["feedback", "demonstrations"]
-tasks = "tasks.toml"
-
-[recipe.ready.gate]
-policy = "sequential"
-alpha = 0.05
-
-[[recipe.ready.seed]]
-id = "style"
-name = "rules"
-config = { text = "Answer briefly." }
-"""
-
-
-class Options(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    proposers: tuple[str, ...] = ()
-    max_score: float = 0.0
-
-
-def options_of(use: str) -> type[BaseModel]:
-    if use != "harness_evolve":
-        raise NotFound(f"no recipe named `{use}`", hint="see `reef recipes`")
-    return Options
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (tmp_path / "tasks.toml").write_text("")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def load(folder: Path, text: str, name: str = "reef.toml", **more: Any) -> Settings:
-    (folder / name).write_text(text)
-    more = {"options_of": options_of} | more
-    return load_settings(folder / name, **more).settings
+from reef.errors import ConfigError
+from tests.daemon.settings.loading import EXAMPLE, load
 
 
 def test_the_example_loads_in_toml_and_in_yaml_alike(folder: Path) -> None:
@@ -258,58 +197,6 @@ def test_yaml_mistakes_have_lines_too(folder: Path) -> None:
         load(folder, "- 1\n", "reef.yaml")
 
 
-def test_overrides_beat_the_file_and_name_themselves(folder: Path) -> None:
-    words = ["--reef.port", "8901", "--recipe.ready.batch-size=3", "--upstream.0.model", "llama3"]
-    settings = load(folder, EXAMPLE, words=words)
-    assert (settings.reef.port, settings.recipe["ready"].batch_size) == (8901, 3)
-    assert settings.upstream[0].model == "llama3"
-    with pytest.raises(ConfigError, match=r"^--reef.prot: `prot` is not a setting"):
-        load(folder, EXAMPLE, words=["--reef.prot", "1"])
-    with pytest.raises(ConfigError, match=r"`--reef.port` needs a value"):
-        load(folder, EXAMPLE, words=["--reef.port", "--reef.host"])
-    with pytest.raises(ConfigError, match="`port` is not understood"):
-        load(folder, EXAMPLE, words=["port"])
-
-
-def test_overrides_add_the_next_entry_of_a_list(folder: Path) -> None:
-    words = ["--upstream.0.name", "a", "--upstream.0.base_url=http://h", "--budget.0.tokens_per_day", "5"]
-    words += ["--upstream.0.models.0", "x-*", "--recipe.mine.seed.0.id=s", "--recipe.mine.seed.0.name=rules"]
-    settings = load_settings(None, words=words).settings
-    assert [(each.name, each.models) for each in settings.upstream] == [("a", ("x-*",))]
-    assert settings.budget[0].tokens_per_day == 5
-    assert settings.recipe["mine"].seed[0].id == "s"
-    words = ["--upstream.1.name", "b", "--upstream.1.base_url", "http://h:2"]
-    assert [each.name for each in load(folder, EXAMPLE, words=words).upstream] == ["main", "b"]
-    whole = ["--upstream.0", '{name = "c", base_url = "http://h"}']
-    assert load_settings(None, words=whole).settings.upstream[0].name == "c"
-
-
-@pytest.mark.parametrize(
-    ("words", "message", "hint"),
-    [
-        (
-            ["--upstream.0.name", "a"],
-            "--upstream.0.name: `base_url` is missing",
-            "--upstream.0.base_url VALUE",
-        ),
-        (["--upstream.1.name", "a"], "--upstream.1.name: `upstream` has no number 1", "--upstream.0"),
-        (["--upstream.name", "a"], "--upstream.name: `upstream` is a list", "--upstream.0.name"),
-        (["--budget.0.tokns", "5"], "--budget.0.tokns: `tokns` is not a setting", "known here"),
-        (["--reef.port.x", "5"], "--reef.port.x: `port` must be a valid integer", "for example"),
-        (
-            ["--upstream.0.name=", "--upstream.0.base_url=http://h"],
-            "--upstream.0.name: `name` is empty",
-            "main",
-        ),
-    ],
-)
-def test_what_is_wrong_with_an_entry_that_flags_make(words: list[str], message: str, hint: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load_settings(None, words=words)
-    assert caught.value.message.startswith(message)
-    assert hint in caught.value.hint
-
-
 def test_a_byte_order_mark_is_no_mistake(folder: Path) -> None:
     assert load(folder, "\ufeff[reef]\nport = 1\n").reef.port == 1
     assert load(folder, "\ufeffreef:\n  port: 1\n", "reef.yaml").reef.port == 1
@@ -348,35 +235,6 @@ def test_a_mistake_is_told_in_plain_words(folder: Path, text: str, message: str,
     assert hint in caught.value.hint
 
 
-def test_a_relative_path_of_an_override_counts_from_the_working_folder(folder: Path) -> None:
-    below = folder / "below"
-    below.mkdir()
-    settings = load(below, "[reef]\nmodel_path = 'a.gguf'\n")
-    assert settings.reef.model_path == below / "a.gguf"
-    settings = load(below, "[reef]\nmodel_path = 'a.gguf'\n", words=["--reef.model_path", "b.gguf"])
-    assert settings.reef.model_path == folder / "b.gguf"
-    settings = load(below, "[reef]\nmodel_path = '~nobody-of-that-name/a.gguf'\n")
-    assert settings.reef.model_path == below / "~nobody-of-that-name" / "a.gguf"
-
-
-def test_flags(folder: Path) -> None:
-    flags = Flags(
-        port=0, upstream="http://h:1", api=("chat",), model="m", upstream_key_env="KEY", no_auth=True
-    )
-    settings = load(folder, EXAMPLE, flags=flags)
-    [upstream] = settings.upstream
-    assert (upstream.name, upstream.base_url, upstream.model) == ("main", "http://h:1", "m")
-    assert (upstream.api, upstream.api_key_env) == (("chat",), "KEY")
-    assert (settings.reef.port, settings.reef.auth) == (0, False)
-    assert load(folder, EXAMPLE, flags=Flags(model="m")).upstream[0].model == "m"
-    assert load_settings(None, flags=Flags(model="m")).settings.reef.model == "m"
-    assert load_settings(None, flags=Flags(engine="vllm")).settings.engine.kind == "vllm"
-    with pytest.raises(ConfigError, match="without an upstream"):
-        load_settings(None, flags=Flags(api=("chat",)))
-    with pytest.raises(ConfigError, match=r"^--upstream: `nowhere` is no http address"):
-        load_settings(None, flags=Flags(upstream="nowhere"))
-
-
 def test_which_file(folder: Path) -> None:
     home = Home(folder / "home")
     below = folder / "a" / "b"
@@ -407,34 +265,3 @@ def test_recipe_for(folder: Path) -> None:
         "[[scenario]]", '[[scenario]]\nmatch = "*"\nrecipe = "record"\n\n[[scenario]]', 1
     )
     assert recipe_for(load(folder, first_wins), "ready-1")[0] == "record"
-
-
-KEYS = st.text(st.sampled_from("ab-_.\"' é#=[]"), min_size=1, max_size=5)
-LEAVES = st.one_of(st.integers(-9, 9), st.text(st.sampled_from("ab\"'\n\\#=[]{}"), max_size=8), st.booleans())
-TREES = st.recursive(
-    LEAVES,
-    lambda inner: st.one_of(
-        st.dictionaries(KEYS, inner, max_size=3),
-        st.lists(st.dictionaries(KEYS, inner, max_size=2), max_size=3),
-    ),
-    max_leaves=12,
-)
-
-
-@given(st.dictionaries(KEYS, TREES, max_size=4))
-def test_each_toml_key_is_found_on_its_line(data: dict[str, Any]) -> None:
-    """Law: the scanner finds every key the parser finds outside inline tables, on a line that shows it."""
-    text = tomli_w.dumps(data, multiline_strings=True)
-    lines = toml_lines(text)
-    for path, line in lines.items():
-        value: Any = data
-        for segment in path:
-            value = value[segment]
-        assert 1 <= line <= text.count("\n") + 1
-    assert {(key,) for key in data} <= set(lines)
-
-
-def test_yaml_lines() -> None:
-    data, lines = yaml_document("a:\n  - b: 1\n  - b: 2\n")
-    assert data == {"a": [{"b": 1}, {"b": 2}]}
-    assert lines[("a", 1, "b")] == 3

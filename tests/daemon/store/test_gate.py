@@ -1,7 +1,6 @@
 """A store that failed is asked again by a real write, by one at a time and not all the time."""
 
 import asyncio
-from pathlib import Path
 
 import pytest
 from sqlalchemy import Connection, func, select, text
@@ -10,13 +9,6 @@ from daemon.store import probe
 from daemon.store.schema import pieces
 from daemon.store.store import Store
 from reef.errors import Unavailable
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    opened = Store.at(tmp_path / "reef.db")
-    yield opened
-    opened.close()
 
 
 def pages(store: Store, most: int) -> None:

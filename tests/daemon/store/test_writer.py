@@ -17,13 +17,6 @@ from reef.errors import Unavailable
 from tests.e2e.running import wait_for
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    opened = Store.at(tmp_path / "reef.db")
-    yield opened
-    opened.close()
-
-
 def put(connection: Connection, tag: str) -> str:
     connection.execute(text("INSERT INTO tags VALUES ('s', :tag, 'r')"), {"tag": tag})
     return tag
