@@ -9,7 +9,7 @@ from orjson import dumps
 from daemon.wire import shared, sse
 from daemon.wire.chat_stream import assemble
 from daemon.wire.facts import RequestFacts
-from daemon.wire.parsing import Events, forgiving
+from daemon.wire.parsing import forgiving, response_in
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_text, apply
 from daemon.wire.tail import Mark
@@ -78,8 +78,7 @@ class ChatCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        events = Events(body) if stream else None
-        response = load_object(body) if events is None else assemble(events)
+        response, unread = response_in(body, assemble, stream=stream)
         if response is None:
             return Parsed(None)
         choice = next(iter(mappings(response.get("choices"))), {})
@@ -100,7 +99,7 @@ class ChatCodec:
             cached_tokens=counts[2],
             billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(c.get("id") for c in mappings(message.get("tool_calls")))),
-            unread=events.unread if events is not None else None,
+            unread=unread,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:

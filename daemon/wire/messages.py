@@ -10,7 +10,7 @@ from daemon.wire import shared, sse
 from daemon.wire.errors import sentence
 from daemon.wire.facts import RequestFacts
 from daemon.wire.messages_stream import assemble
-from daemon.wire.parsing import Events, forgiving
+from daemon.wire.parsing import forgiving, response_in
 from daemon.wire.prefix import Prefix
 from daemon.wire.spans import Edit, Layout, Span, add_elements, add_member, add_text, apply
 from daemon.wire.tail import Mark
@@ -74,8 +74,7 @@ class MessagesCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        events = Events(body) if stream else None
-        response = load_object(body) if events is None else assemble(events)
+        response, unread = response_in(body, assemble, stream=stream)
         if response is None:
             return Parsed(None)
         # count_tokens answers with a number and no usage
@@ -91,7 +90,7 @@ class MessagesCodec:
             cached_tokens=integer(usage.get("cache_read_input_tokens")),
             billed=_billed(usage),
             aliases=strings(response.get("id"), *calls),
-            unread=events.unread if events is not None else None,
+            unread=unread,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:

@@ -30,6 +30,16 @@ def forgiving(parse: Callable[..., Parsed]) -> Callable[..., Parsed]:
     return parsed
 
 
+def response_in(
+    body: bytes, assemble: Callable[[Iterator[Json]], Json | None], *, stream: bool
+) -> tuple[Json | None, str | None]:
+    """What an answer says in its buffered form, of a stream by `assemble`, and what of a stream is unread."""
+    if not stream:
+        return load_object(body), None
+    events = Events(body)
+    return assemble(iter(events)), events.unread
+
+
 class Events:
     """What the events of a whole stream say, one after another. Iterated, it notes in `unread` the first one
     in which there is something else, and what it shows of it: nobody knows what is missing then."""

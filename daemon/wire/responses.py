@@ -7,7 +7,7 @@ from orjson import dumps
 
 from daemon.wire import shared, sse
 from daemon.wire.facts import RequestFacts
-from daemon.wire.parsing import Events, forgiving
+from daemon.wire.parsing import forgiving, response_in
 from daemon.wire.prefix import Prefix
 from daemon.wire.responses_stream import assemble
 from daemon.wire.spans import Edit, Layout, Span, add_member, add_text, apply
@@ -74,8 +74,7 @@ class ResponsesCodec:
 
     @forgiving
     def parse(self, body: bytes, *, stream: bool) -> Parsed:
-        events = Events(body) if stream else None
-        response = load_object(body) if events is None else assemble(events)
+        response, unread = response_in(body, assemble, stream=stream)
         if response is None:
             return Parsed(None)
         output = mappings(response.get("output"))
@@ -96,7 +95,7 @@ class ResponsesCodec:
             cached_tokens=counts[2],
             billed=shared.billed(*counts),
             aliases=strings(response.get("id"), *(item.get("call_id") for item in output)),
-            unread=events.unread if events is not None else None,
+            unread=unread,
         )
 
     def answers(self, response: Mapping[str, Any]) -> bool:

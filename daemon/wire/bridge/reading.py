@@ -33,9 +33,7 @@ _BELONGS: dict[Role, tuple[type, ...]] = {
 
 def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
     """A whole number above 0 that bounds something; some write -1 for none."""
-    value = payload.get(key)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    value = _exact(payload.get(key))
     found = integer(value) or None
     if found is None and value is not None:
         dropped.note(key)
@@ -44,14 +42,17 @@ def bound(payload: Json, key: str, dropped: Dropped) -> int | None:
 
 def whole(payload: Json, key: str, dropped: Dropped) -> int | None:
     """Any whole number."""
-    value = payload.get(key)
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
+    value = _exact(payload.get(key))
     if isinstance(value, int) and not isinstance(value, bool):
         return value
     if value is not None:
         dropped.note(key)
     return None
+
+
+def _exact(value: Any) -> Any:
+    """A whole number that was written with a point, without it; anything else as it is."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def number(value: Any) -> float | None:
@@ -120,18 +121,20 @@ def role_of(message: Json, dropped: Dropped, at: str) -> Role:
 
 def message_of(role: Role, parts: tuple[Part, ...], dropped: Dropped, at: str) -> Message:
     """A message without the parts that nobody says in this role (which are noted)."""
-    for part in parts:
-        if not isinstance(part, _BELONGS[role]):
-            dropped.note(f"{at}[{type(part).__name__.lower()}]")
+    _note_others(parts, _BELONGS[role], dropped, at)
     return Message(role, tuple(part for part in parts if isinstance(part, _BELONGS[role])))
 
 
 def result_parts(parts: tuple[Part, ...], dropped: Dropped, at: str) -> tuple[Text | Image, ...]:
     """What of these a tool's result can hold; the rest is noted."""
-    for part in parts:
-        if not isinstance(part, Text | Image):
-            dropped.note(f"{at}[{type(part).__name__.lower()}]")
+    _note_others(parts, (Text, Image), dropped, at)
     return tuple(part for part in parts if isinstance(part, Text | Image))
+
+
+def _note_others(parts: tuple[Part, ...], kinds: tuple[type, ...], dropped: Dropped, at: str) -> None:
+    for part in parts:
+        if not isinstance(part, kinds):
+            dropped.note(f"{at}[{type(part).__name__.lower()}]")
 
 
 def arguments_of(value: Any) -> str:
