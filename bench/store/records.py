@@ -15,7 +15,8 @@ from sqlalchemy import Connection, insert
 from bench.report import Check
 from daemon.records.book import RecordBook
 from daemon.records.draft import Draft
-from daemon.records.query import Filter, find, listing, to_wire
+from daemon.records.listing import Filter, listing
+from daemon.records.query import find, to_wire
 from daemon.store.schema import scenarios
 from daemon.store.store import Store
 from reef.feedback import Usage

@@ -10,7 +10,8 @@ from daemon.growth import steps
 from daemon.http.answers import Json
 from daemon.http.rooms import int_param, rooms
 from daemon.records.draft import RecordKind, RecordStatus
-from daemon.records.query import MAX_LIMIT, Filter, find, listing, story, to_wire
+from daemon.records.listing import MAX_LIMIT, Filter, listing
+from daemon.records.query import find, story, to_wire
 from daemon.records.references import by_any_name
 from daemon.releases import catalog
 from daemon.store.codec import load

@@ -49,16 +49,14 @@ class Quick:
         if (driver := _driver(connection)) is None:
             found = connection.execute(self._statement, dict(values)).first()
             return None if found is None else found._asdict()
-        if not connection.in_transaction():
-            connection.begin()
-        text, names = self._compiled
-        row = driver.execute(text, tuple(map(values.get, names))).fetchone()
-        if row is None:
-            return None
-        named = dict(zip(self._columns, row, strict=True))
-        for name, convert in self._converted:
-            named[name] = convert(named[name])
-        return named
+        row = self._read(connection, driver, values).fetchone()
+        return None if row is None else self._mapped(row)
+
+    def mappings(self, connection: Connection, values: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+        """All its rows, each as `first` gives one."""
+        if (driver := _driver(connection)) is None:
+            return [row._asdict() for row in connection.execute(self._statement, dict(values))]
+        return list(map(self._mapped, self._read(connection, driver, values)))
 
     def rows(self, connection: Connection, values: Mapping[str, Any]) -> list[tuple[Any, ...]]:
         """All its rows."""
@@ -76,6 +74,20 @@ class Quick:
         return [
             row[0] for row in driver.execute(text.replace(f"(__[POSTCOMPILE_{name}])", f"({marks})"), values)
         ]
+
+    def _read(
+        self, connection: Connection, driver: sqlite3.Connection, values: Mapping[str, Any]
+    ) -> sqlite3.Cursor:
+        if not connection.in_transaction():
+            connection.begin()
+        text, names = self._compiled
+        return driver.execute(text, tuple(map(values.get, names)))
+
+    def _mapped(self, row: tuple[Any, ...]) -> dict[str, Any]:
+        named = dict(zip(self._columns, row, strict=True))
+        for name, convert in self._converted:
+            named[name] = convert(named[name])
+        return named
 
     @cached_property
     def _compiled(self) -> tuple[str, tuple[str, ...]]:

@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 
-from daemon.records.query import Filter, listing
+from daemon.records.listing import Filter, listing
 from reef.async_client import AsyncClient
 from reef.errors import TimedOut
 from reef.ids import now

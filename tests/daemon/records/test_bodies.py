@@ -8,7 +8,8 @@ from sqlalchemy import func, select
 
 from daemon.records.bodies import Masking, load_body, store_pieces
 from daemon.records.cutting import CUT_FROM_BYTES, cut
-from daemon.records.query import Filter, find, listing, to_wire
+from daemon.records.listing import Filter, listing
+from daemon.records.query import find, to_wire
 from daemon.store.schema import pieces, records, reports
 from daemon.wire.scrub import masked_name
 from tests.daemon.records.desk import Desk

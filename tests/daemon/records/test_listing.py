@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from daemon.records.query import Filter, listing
+from daemon.records.listing import Filter, listing
 from reef.ids import now
 from tests.daemon.records.desk import Desk
 

@@ -2,13 +2,13 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
-from sqlalchemy import Connection, event
+from sqlalchemy import Connection
 
 from daemon.records.book import _RELEASE_OF
-from daemon.records.query import Filter, find, listing, story
+from daemon.records.listing import Filter, listing
+from daemon.records.query import find, story
 from daemon.records.references import by_any_name, resolve, scenario_of
 from daemon.records.retries import _COUNTING, _FIRST_BEFORE, _begun_by, _complete_since
 from daemon.records.used import used_since
@@ -26,25 +26,23 @@ _STRAIGHT = {
 
 def plans(desk: Desk, look: Callable[[Connection], object]) -> list[str]:
     """How SQLite goes about each query of `look`, a line for each step."""
-    asked: list[tuple[str, Any]] = []
-
-    def note(_c: object, _cursor: object, statement: str, values: Any, *_more: object) -> None:
-        if statement.startswith("SELECT"):
-            asked.append((statement, values))
-
-    event.listen(desk.store.reader, "before_cursor_execute", note)
-    desk.store.read_now(look)
-    event.remove(desk.store.reader, "before_cursor_execute", note)
-    assert asked
+    asked: list[str] = []
 
     def explain(connection: Connection) -> list[str]:
+        driver = driver_of(connection)
+        driver.set_trace_callback(asked.append)
+        look(connection)
+        driver.set_trace_callback(None)
         return [
             row[-1]
-            for statement, values in asked
-            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            for statement in asked
+            if statement.startswith("SELECT")
+            for row in driver.execute(f"EXPLAIN QUERY PLAN {statement}")
         ]
 
-    return desk.store.read_now(explain)
+    found = desk.store.read_now(explain)
+    assert found
+    return found
 
 
 def test_no_look_up_goes_through_a_whole_scenario(desk: Desk) -> None:
