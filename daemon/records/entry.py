@@ -82,6 +82,7 @@ class EntryMaker:
             masked, in_metadata = self._masked(dumps(metadata))
             metadata = loads(masked) if in_metadata else metadata
         scrubbed += in_error + in_metadata
+        upstream_model = masked_name(parsed.model) if parsed.model else None  # some repeat what was asked for
         row = {
             "id": draft.id,
             "scenario": draft.scenario,
@@ -95,9 +96,9 @@ class EntryMaker:
             "release_id": draft.release_id,
             "content_id": draft.content_id,
             "dialect": draft.dialect,
-            "model": masked_name(draft.model) if draft.model else parsed.model,
+            "model": masked_name(draft.model) if draft.model else upstream_model,
             "upstream_name": draft.upstream_name,
-            "upstream_model": parsed.model,
+            "upstream_model": upstream_model,
             "upstream_request_id": draft.upstream_request_id,
             "stream": draft.stream,
             "http_status": draft.http_status,

@@ -7,7 +7,7 @@ from typing import Any
 
 from daemon.settings.model import Settings
 from daemon.settings.positions import KeyPath
-from daemon.settings.where import is_list
+from daemon.settings.where import is_list, is_open
 from reef.errors import ConfigError
 
 Data = dict[str, Any]
@@ -38,8 +38,9 @@ class Flags:
 def parse_overrides(words: Sequence[str]) -> tuple[Override, ...]:
     """`["--reef.port", "8900", "--growth.usd-per-day=2"]` as overrides.
 
-    A value is read as a TOML literal where it is one, else as a string. In keys `-` equals `_`; a number
-    picks an item of a list (`--upstream.0.model NAME`), or adds one where it is the next.
+    A value is read as a TOML literal where it is one, else as a string. In keys `-` equals `_`, except in
+    names that are the user's own. A number picks an item of a list (`--upstream.0.model NAME`), or adds one
+    where it is the next. A name with a dot in it stands in quotes, as in TOML.
 
     Raises:
         ConfigError: a word that is no `--section.key`, or a key without a value.
@@ -49,13 +50,12 @@ def parse_overrides(words: Sequence[str]) -> tuple[Override, ...]:
     while rest:
         word = rest.pop(0)
         name, equals, value = word.partition("=")
-        if not name.startswith("--") or "." not in name or not all(name[2:].split(".")):
+        if not (path := _path(name)):
             raise ConfigError(f"`{word}` is not understood", hint="settings are given as --section.key VALUE")
         if not equals:
             if not rest or rest[0].startswith("--"):
                 raise ConfigError(f"`{name}` needs a value", hint=f"write {name} VALUE")
             value = rest.pop(0)
-        path = tuple(int(part) if part.isdigit() else part for part in name[2:].split("."))
         found.append(Override(path, _literal(value), name))
     return tuple(found)
 
@@ -140,9 +140,24 @@ def _key_in(place: Any, path: KeyPath, segment: str | int, override: Override) -
         )
     if isinstance(place, dict):
         name = str(segment)
+        if name in place or is_open(Settings, path):
+            return name
         alike = (key for key in place if str(key).replace("-", "_") == name.replace("-", "_"))
         return next(alike, name.replace("-", "_"))
     raise ConfigError(f"{override.origin}: there is no `{segment}` to set", hint="check the keys in the file")
+
+
+def _path(word: str) -> KeyPath:
+    """The keys of `--section.key`; none where it is something else."""
+    try:
+        place = tomllib.loads(f"{word.removeprefix('--')} = 0") if word.startswith("--") else {}
+    except tomllib.TOMLDecodeError:
+        return ()
+    path: KeyPath = ()
+    while isinstance(place, dict) and len(place) == 1:
+        ((key, place),) = place.items()
+        path = (*path, int(key) if key.isdecimal() else key)
+    return path if len(path) > 1 else ()
 
 
 def _literal(value: str) -> Any:

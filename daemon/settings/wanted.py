@@ -40,7 +40,8 @@ def _as_section(path: KeyPath, given: object, *, several: bool) -> str:
     """How to write what holds other values."""
     name = ".".join(part for part in path if isinstance(part, str))
     if not several:
-        return f"write [{name}], with its keys in the lines below"
+        section = f"[[{name}]]" if isinstance(path[-1], int) else f"[{name}]"
+        return f"write {section}, with its keys in the lines below"
     if isinstance(given, dict):
         return f"write [[{name}]] with two brackets: there may be several"
     return f"write {path[-1]} = [{json.dumps(given, default=str)}]"

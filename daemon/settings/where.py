@@ -88,19 +88,18 @@ def unknown_key(where: Where, path: KeyPath, key: str, known: Collection[str]) -
 
 def keys_of(model: type[BaseModel], path: KeyPath) -> set[str]:
     """The keys that may stand at `path` below `model`."""
-    annotation: Any = model
-    for segment in path:
-        annotation = _descend(annotation, segment)
-    inner = _plain(annotation)
+    inner = _annotation(model, path)
     return set(inner.model_fields) if isinstance(inner, type) and issubclass(inner, BaseModel) else set()
 
 
 def is_list(model: type[BaseModel], path: KeyPath) -> bool:
     """Whether a list belongs at `path` below `model`."""
-    annotation: Any = model
-    for segment in path:
-        annotation = _descend(annotation, segment)
-    return get_origin(_plain(annotation)) is tuple
+    return get_origin(_annotation(model, path)) is tuple
+
+
+def is_open(model: type[BaseModel], path: KeyPath) -> bool:
+    """Whether a table belongs at `path` below `model` whose keys are the user's own."""
+    return get_origin(_annotation(model, path)) is dict
 
 
 def shown(file: Path) -> str:
@@ -113,16 +112,21 @@ def shown(file: Path) -> str:
 
 def _example(model: type[BaseModel], path: KeyPath) -> str:
     """A line that sets the key at `path` to its default, where it has one that says something."""
-    annotation: Any = model
-    for segment in path[:-1]:
-        annotation = _descend(annotation, segment)
-    inner = _plain(annotation)
+    inner = _annotation(model, path[:-1])
     if not (isinstance(inner, type) and issubclass(inner, BaseModel)) or not path:
         return ""
     described = inner.model_fields.get(str(path[-1]))
     if described is None or not isinstance(described.default, str | int | float):
         return ""
     return f"for example `{path[-1]} = {json.dumps(described.default)}`"
+
+
+def _annotation(model: type[BaseModel], path: KeyPath) -> Any:
+    """The type of what belongs at `path`."""
+    annotation: Any = model
+    for segment in path:
+        annotation = _descend(annotation, segment)
+    return _plain(annotation)
 
 
 def _descend(annotation: Any, segment: str | int) -> Any:

@@ -17,7 +17,6 @@ class Gate:
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-        self._proving = False
         self._proved_at = 0.0
         """When the last proof was over, by `time.monotonic`; `_shown_at` of the last that went well."""
         self._shown_at = 0.0
@@ -45,10 +44,15 @@ class Gate:
         """
         await asyncio.shield(self._begun())
 
+    @property
+    def _proving(self) -> bool:
+        return self._proof is not None and not self._proof.done()
+
     def _begun(self) -> "asyncio.Task[None]":
-        self._proving = True
-        self._proof = asyncio.create_task(self._prove(), name="store")
-        self._proof.add_done_callback(_seen)
+        """The proof that goes on, or a new one."""
+        if self._proof is None or self._proof.done():
+            self._proof = asyncio.create_task(self._prove(), name="store")
+            self._proof.add_done_callback(_seen)
         return self._proof
 
     async def _prove(self) -> None:
@@ -58,7 +62,6 @@ class Gate:
             self._shown_at, self._one_may = monotonic(), True
         finally:
             self._proved_at = monotonic()
-            self._proving = False
 
     async def ready(self) -> None:
         """Return where the store takes writes, as far as is known. Of those who ask while it does not, one

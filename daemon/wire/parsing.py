@@ -7,13 +7,17 @@ from typing import Any
 
 from daemon.wire import sse
 from daemon.wire.errors import shown
-from daemon.wire.values import Json, load_object, string
+from daemon.wire.values import Json, load_object, mapping, mappings, string
 from reef.runtime import Parsed
 
 log = logging.getLogger(__name__)
 
 _LAST = frozenset({"message_stop", "response.completed", "response.incomplete", "response.failed"})
 """What follows one of these is no part of the answer."""
+DONE = b"[DONE]"
+"""Ends a stream of chat completions; some servers end those of any dialect with it."""
+_IDLE = frozenset({b"ping", b"keepalive", b"keep-alive", b"heartbeat"})
+"""Names of events that keep a connection open, whatever their data."""
 
 
 def forgiving(parse: Callable[..., Parsed]) -> Callable[..., Parsed]:
@@ -54,9 +58,9 @@ class Events:
             data = sse.data(event)
             payload = load_object(data)
             if payload is not None:
-                over = over or string(payload.get("type")) in _LAST
+                over = over or _is_last(payload)
                 yield payload
-            elif data.strip() == b"[DONE]":
+            elif data.strip() == DONE:
                 over = True
             elif not over and self.unread is None:
                 self.unread = unread(event, data)
@@ -64,8 +68,16 @@ class Events:
             yield payload
 
 
+def _is_last(payload: Json) -> bool:
+    """Whether an event says why the answer, or each of the answers in it, ends."""
+    if string(payload.get("type")) in _LAST or mapping(payload.get("delta")).get("stop_reason"):
+        return True
+    choices = mappings(payload.get("choices"))
+    return bool(choices) and all(choice.get("finish_reason") for choice in choices)
+
+
 def unread(event: bytes, data: bytes) -> str | None:
     """What an event whose `data` is no object shows that it says; None where it says nothing."""
-    if data.strip():
-        return shown(data)
+    if said := data.strip():
+        return None if said == b"null" or sse.name(event) in _IDLE else shown(data)
     return None if data or sse.is_event(event) else shown(event)

@@ -11,6 +11,8 @@ _END_WITH_CR = re.compile(rb"(?:\n|\r(?=[^\n]))(?:\r?\n|\r(?=[^\n]))")
 _LINE_END = re.compile(rb"[\r\n]")
 _DATA = re.compile(rb"(?:^|[\r\n])data:")
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
+_BOM = b"\xef\xbb\xbf"
+"""May stand before the first event, and belongs to none."""
 
 
 class EventSplitter:
@@ -54,7 +56,7 @@ def name(event: bytes) -> bytes:
     """The value of the event's last `event:` field, or nothing."""
     found = b""
     if b"event" in event:
-        for line in event.splitlines():
+        for line in _lines(event):
             if line.startswith(b"event:"):
                 found = line[6:].strip()
     return found
@@ -62,14 +64,18 @@ def name(event: bytes) -> bytes:
 
 def data(event: bytes) -> bytes:
     """The event's `data:` lines, joined with LF; comments and other fields are skipped."""
-    lines = [line[5:].removeprefix(b" ") for line in event.splitlines() if line.startswith(b"data:")]
+    lines = [line[5:].removeprefix(b" ") for line in _lines(event) if line.startswith(b"data:")]
     return lines[0] if len(lines) == 1 else b"\n".join(lines)
 
 
 def is_event(event: bytes) -> bool:
     """Whether a reader of events finds anything in it: a field, a comment, or nothing but blank lines."""
-    lines = [line for line in event.splitlines() if line.strip()]
+    lines = [line for line in _lines(event) if line.strip()]
     return not lines or any(line.startswith(_FIELDS) for line in lines)
+
+
+def _lines(event: bytes) -> list[bytes]:
+    return event.removeprefix(_BOM).splitlines()
 
 
 def splice(event: bytes, member: bytes) -> bytes:

@@ -45,7 +45,12 @@ def untrusted(error: ssl.SSLCertVerificationError, environ: Mapping[str, str] = 
 
 def _missing(environ: Mapping[str, str]) -> str:
     """Which variable names certificates that are not there; nobody else says so."""
-    for name, there in ((_FILE, os.path.isfile), (_FOLDER, os.path.isdir)):
+    for name, there in ((_FILE, os.path.isfile), (_FOLDER, _is_any_there)):
         if (path := environ.get(name)) and not there(path):
             return f"{name} names {path}, which is not there"
     return ""
+
+
+def _is_any_there(folders: str) -> bool:
+    """Whether one of the folders is there, which are named in a list as in PATH."""
+    return any(map(os.path.isdir, folders.split(os.pathsep)))

@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from daemon.wire.bridge.events import Begin, CallDelta, CallEnd, CallStart, Event, TextDelta, ThinkingDelta
 from daemon.wire.bridge.names import Known, Names
-from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.bridge.neutral import NO_ARGUMENTS, Stop, Usage
 from daemon.wire.bridge.reading import unwrapped
 from daemon.wire.values import load_object
 
@@ -132,6 +132,8 @@ class Blocks:
                 self._open = True
             over = block.over or (len(self._queue) > 1 and _is_whole(block))
             custom = block.tool.custom
+            if over and block.kind == "call" and not custom and not block.whole.strip():
+                block.pieces.append(NO_ARGUMENTS)
             if new := block.unsent() if not custom else unwrapped(block.whole) if over else "":
                 said += self._writer.delta(block, new)
             if not over:

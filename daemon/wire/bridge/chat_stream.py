@@ -9,17 +9,17 @@ from daemon.wire.bridge.events import (
     Begin,
     CallDelta,
     CallStart,
-    End,
     Event,
     Failed,
     Finish,
     Spent,
     TextDelta,
     ThinkingDelta,
-    unreadable,
+    bare,
 )
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.errors import error_in_event
 from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
 
 
@@ -42,14 +42,12 @@ class Reader:
         self._at: dict[int, _Call] = {}
 
     def read(self, event: bytes) -> list[Event]:
-        data = sse.data(event).strip()
-        if data == b"[DONE]":
-            return [End()]
+        data = sse.data(event)
         chunk = load_object(data)
         if chunk is None:
-            return unreadable(event, data)
-        if error := chunk.get("error"):
-            return [Failed(string(mapping(error).get("message")) or string(error) or "it broke off")]
+            return bare(event, data)
+        if chunk.get("error"):
+            return [Failed(error_in_event(chunk))]
         found: list[Event] = []
         if not self._began:
             self._began = True

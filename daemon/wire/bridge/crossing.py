@@ -88,6 +88,8 @@ def cross(client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> "C
         key = _SAID[client]
         if not payload.get(key):
             raise Invalid(f"`{key}` says nothing", hint="send a message of the user's in it")
+        if not any(path.startswith(key) for path in crossing.dropped):
+            raise Invalid(f"the last turn of `{key}` says nothing", hint="put text or an image in it")
         raise Invalid(
             f"nothing of `{key}` that is to be answered crosses to `{upstream}`",
             hint="documents, audio and files go over no bridge: say it in text, or name an upstream that "

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from daemon.wire.bridge.neutral import Stop, Usage
-from daemon.wire.parsing import unread
+from daemon.wire.parsing import DONE, unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +64,16 @@ class Failed:
     message: str
 
 
-def unreadable(event: bytes, data: bytes) -> list["Event"]:
-    """What an event says whose `data` is no object: what is missing in the answer then is not known."""
+class Garbled(Failed):
+    """Of no weight where the answer is whole already."""
+
+
+def bare(event: bytes, data: bytes) -> list["Event"]:
+    """What an event says whose `data` is no object: that the stream is over, or nothing, or nobody knows."""
+    if data.strip() == DONE:
+        return [End()]
     said = unread(event, data)
-    return [] if said is None else [Failed(f"an event of the stream cannot be read: {said}")]
+    return [] if said is None else [Garbled(f"an event of the stream cannot be read: {said}")]
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from daemon.wire.bridge.neutral import (
     ToolCall,
     ToolChoice,
     ToolResult,
+    asked,
     joined,
     split_system,
     unheard,
@@ -194,6 +195,7 @@ def url_of(source: Json) -> str | None:
 
 def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
     """The body, and what of the neutral form has no place in it."""
+    request = asked(request)
     dropped = Dropped()
     sampling = request.sampling
     for name in ("seed", "presence_penalty", "frequency_penalty", "effort"):

@@ -16,11 +16,12 @@ from daemon.wire.bridge.events import (
     Spent,
     TextDelta,
     ThinkingDelta,
-    unreadable,
+    bare,
 )
 from daemon.wire.bridge.messages_answer import REASONS, STOPS, usage_for, usage_from
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.errors import error_in_event
 from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
 
@@ -34,7 +35,7 @@ class Reader:
         data = sse.data(event)
         item = load_object(data)
         if item is None:
-            return unreadable(event, data)
+            return bare(event, data)
         index = integer(item.get("index")) or 0
         match item.get("type"):
             case "message_start":
@@ -55,10 +56,8 @@ class Reader:
                 return found
             case "message_stop":
                 return [End()]
-            case "error":
-                return [Failed(string(mapping(item.get("error")).get("message")) or "it broke off")]
-            case _:
-                return []
+            case kind:
+                return [Failed(error_in_event(item))] if kind == "error" or item.get("error") else []
 
     def _spent(self, usage: Any) -> list[Event]:
         """Counts come in pieces, and later ones are totals."""

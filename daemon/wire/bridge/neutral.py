@@ -134,6 +134,10 @@ class Request:
         return self.choice is not None and self.choice.mode in ("required", "tool")
 
 
+NO_ARGUMENTS = "{}"
+"""Of a call for which a model wrote none."""
+
+
 AnswerPart = Text | Thinking | ToolCall
 Stop = Literal["end", "length", "tools", "sequence", "refusal"]
 
@@ -183,6 +187,14 @@ def split_system(messages: Iterable[Message]) -> tuple[str, tuple[Message, ...]]
     if rest and rest[0].role == "system":
         return joined(rest[0].parts), rest[1:]
     return "", rest
+
+
+def asked(request: Request) -> Request:
+    """The request for a provider that keeps the system text apart from the conversation: where there is
+    nothing else, that is what is asked."""
+    if request.messages or not request.system:
+        return request
+    return replace(request, system="", messages=(Message("system", (Text(request.system),)),))
 
 
 def unheard(items: Sequence[Json], messages: Sequence[Message]) -> bool:

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.neutral import (
     FREE_FORM,
+    NO_ARGUMENTS,
     Format,
     Image,
     Message,
@@ -140,8 +141,8 @@ def _note_others(parts: tuple[Part, ...], kinds: tuple[type, ...], dropped: Drop
 def arguments_of(value: Any) -> str:
     """A call's arguments as text; models leave them out where there are none."""
     if isinstance(value, str):
-        return value if value.strip() else "{}"
-    return dump(value).decode() if value is not None else "{}"
+        return value if value.strip() else NO_ARGUMENTS
+    return dump(value).decode() if value is not None else NO_ARGUMENTS
 
 
 def wrapped(text: Any) -> str:

@@ -16,6 +16,7 @@ from daemon.wire.bridge.neutral import (
     Tool,
     ToolCall,
     ToolResult,
+    asked,
     joined,
     split_system,
     unheard,
@@ -193,6 +194,7 @@ def call_from(item: Json) -> ToolCall:
 def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
     """The body, and what of the neutral form has no place in it. A temperature of 1, the default, is left
     out: models that reason refuse to be told."""
+    request = asked(request)
     dropped = Dropped()
     sampling = request.sampling
     for name in ("top_k", "seed", "presence_penalty", "frequency_penalty", "stop"):

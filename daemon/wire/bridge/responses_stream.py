@@ -16,7 +16,7 @@ from daemon.wire.bridge.events import (
     Spent,
     TextDelta,
     ThinkingDelta,
-    unreadable,
+    bare,
 )
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Answer, Stop, Usage
@@ -29,6 +29,7 @@ from daemon.wire.bridge.responses_answer import (
     text_item,
     usage_from,
 )
+from daemon.wire.errors import error_in_event
 from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
 
@@ -45,7 +46,7 @@ class Reader:
         data = sse.data(event)
         item = load_object(data)
         if item is None:
-            return unreadable(event, data)
+            return bare(event, data)
         index = integer(item.get("output_index")) or 0
         text = string(item.get("delta")) or ""
         match str(item.get("type")).removeprefix("response."):
@@ -68,7 +69,7 @@ class Reader:
             case "completed" | "incomplete" | "failed" | "error":
                 return self._last(item)
             case _:
-                return []
+                return [Failed(error_in_event(item))] if item.get("error") else []
 
     def _added(self, index: int, item: Json) -> list[Event]:
         if item.get("type") not in ("function_call", "custom_tool_call"):
@@ -91,8 +92,7 @@ class Reader:
         response = mapping(item.get("response"))
         stop = stop_from(response, self._called)
         if stop is None:
-            error = mapping(response.get("error")) or item
-            return [Failed(string(error.get("message")) or "it broke off")]
+            return [Failed(error_in_event(item))]
         spent = Spent(usage_from(response.get("usage")))
         # It is complete also where nothing was said, which is no answer's end.
         return [spent, Finish(stop), End()] if response.get("output") or stop != "end" else [spent, End()]

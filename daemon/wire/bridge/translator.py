@@ -5,11 +5,12 @@ from typing import Protocol
 
 from daemon.wire.bridge import chat_stream, messages_stream, responses_stream
 from daemon.wire.bridge.blocks import Blocks, Writer
-from daemon.wire.bridge.events import Begin, End, Event, Failed, Finish, Spent
+from daemon.wire.bridge.events import Begin, End, Event, Failed, Finish, Garbled, Spent
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage, updated
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import UPSTREAM_BROKE
+from daemon.wire.parsing import DONE
 from daemon.wire.sse import EventSplitter, data, split
 from daemon.wire.values import load_object
 from reef.runtime import Dialect
@@ -87,6 +88,8 @@ class Translator:
                 self._stop = event.stop
                 self._sequence = event.sequence
                 return self._begin() + self._blocks.flush()
+            case Garbled() if self._stop is not None:
+                return b""
             case Failed():
                 self._over = True
                 message = UPSTREAM_BROKE + event.message
@@ -120,4 +123,4 @@ class Translator:
 def _is_whole(event: bytes) -> bool:
     """Whether an event lacks nothing but the blank line at its end."""
     said = data(event)
-    return said.strip() == b"[DONE]" or load_object(said) is not None
+    return said.strip() == DONE or load_object(said) is not None

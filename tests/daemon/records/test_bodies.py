@@ -72,7 +72,9 @@ def test_many_pieces_are_read_back(desk: Desk) -> None:
 
 def test_a_credential_as_a_name_is_not_stored_and_still_finds_its_records(desk: Desk) -> None:
     secret = "sk-proj-" + "a1b2" * 6
-    first = desk.record("a", run=masked_name(secret), model=secret)
+    echo = json.dumps({"model": secret, "choices": [{"message": {"content": "hi"}}]}).encode()
+    first = desk.record("a", run=masked_name(secret), model=secret, response=echo)
+    desk.record("c", model=None, response=echo)
     desk.record("b", run=masked_name(secret + "2"))
     found, _ = desk.store.read_now(lambda c: listing(c, Filter(run=secret)))
     assert [row["agent_record_id"] for row in found] == [first]

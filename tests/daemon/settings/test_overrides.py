@@ -36,6 +36,15 @@ def test_overrides_add_the_next_entry_of_a_list(folder: Path) -> None:
     assert load_settings(None, words=whole).settings.upstream[0].name == "c"
 
 
+def test_names_of_the_users_own_stay_as_they_are(folder: Path) -> None:
+    words = ["--upstream.0.alias.claude-sonnet-4-5", "qwen", '--upstream.0.alias."gpt-4.1"=qwen']
+    assert load(folder, EXAMPLE, words=words).upstream[0].alias == {
+        "claude-sonnet-4-5": "qwen",
+        "gpt-4.1": "qwen",
+    }
+    assert "re-view" in load(folder, EXAMPLE, words=["--recipe.re-view.batch-size", "3"]).recipe
+
+
 @pytest.mark.parametrize(
     ("words", "message", "hint"),
     [
@@ -47,6 +56,7 @@ def test_overrides_add_the_next_entry_of_a_list(folder: Path) -> None:
         (["--upstream.1.name", "a"], "--upstream.1.name: `upstream` has no number 1", "--upstream.0"),
         (["--upstream.name", "a"], "--upstream.name: `upstream` is a list", "--upstream.0.name"),
         (["--budget.0.tokns", "5"], "--budget.0.tokns: `tokns` is not a setting", "known here"),
+        (["--upstream.0", "a"], "--upstream.0: `upstream` must be a section", "write [[upstream]], with"),
         (["--reef.port.x", "5"], "--reef.port.x: `port` must be a valid integer", "for example"),
         (
             ["--upstream.0.name=", "--upstream.0.base_url=http://h"],

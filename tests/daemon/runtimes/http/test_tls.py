@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_tls_with_a_certificate_of_the_environment(run: Run, trust: None) -> Non
 
 
 def test_what_is_not_trusted(
-    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    run: Run, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, tmp_path: Path
 ) -> None:
     async def plain(peer: Peer, server: Server) -> None:
         await peer.say(HELLO)
@@ -66,6 +67,13 @@ def test_what_is_not_trusted(
                 await hello(at(server, "127.0.0.1"))
             assert told.value.remedy.startswith("base_url must name the host")
             assert not server.asked
+            monkeypatch.delenv("SSL_CERT_FILE")
+            monkeypatch.setenv("SSL_CERT_DIR", os.pathsep.join(("/nonexist", str(tmp_path))))
+            with pytest.raises(Untrusted, match=r"self.signed certificate$"):
+                await hello(at(server))
+            monkeypatch.setenv("SSL_CERT_DIR", "/nonexist")
+            with pytest.raises(Untrusted, match="SSL_CERT_DIR names /nonexist, which is not there"):
+                await hello(at(server))
         async with serving(plain) as server:
             with pytest.raises(TlsFailed):
                 await hello(at(server))

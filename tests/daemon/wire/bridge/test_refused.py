@@ -248,6 +248,7 @@ def test_nothing_vanishes_without_a_word(client: Dialect, data: st.DataObject, v
 DOCUMENT = {"type": "document", "source": {"type": "base64", "media_type": "application/pdf", "data": "JVBE"}}
 AUDIO = {"type": "input_audio", "input_audio": {"data": "UklG", "format": "wav"}}
 FILE = {"type": "input_file", "file_id": "file-1"}
+SYSTEM = "<system>\nYou help.\n</system>"
 BEFORE = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "hello"}]
 NOTHING: list[tuple[Dialect, dict[str, Any]]] = [
     ("messages", {}),
@@ -259,7 +260,6 @@ NOTHING: list[tuple[Dialect, dict[str, Any]]] = [
     ("messages", {"messages": [*BEFORE, {"role": "user", "content": [DOCUMENT]}]}),
     ("chat", {}),
     ("chat", {"messages": []}),
-    ("chat", {"messages": [{"role": "system", "content": "You help."}]}),
     ("chat", {"messages": [{"role": "user", "content": [AUDIO]}]}),
     ("chat", {"messages": [*BEFORE, {"role": "user", "content": [AUDIO]}]}),
     ("responses", {}),
@@ -282,16 +282,40 @@ def test_a_request_of_which_nothing_is_left_is_refused(client: Dialect, payload:
         assert Crossing(client, upstream, payload, new_receipt()).body
 
 
-def test_a_system_text_alone_goes_on_where_that_is_taken() -> None:
-    asks: list[tuple[Dialect, dict[str, Any]]] = [
+@pytest.mark.parametrize(
+    ("client", "payload"),
+    [
         ("messages", {"system": "You help.", "messages": []}),
         ("responses", {"instructions": "You help."}),
-    ]
-    for client, payload in asks:
-        crossing = cross(client, "chat", payload, new_receipt())
-        assert json.loads(crossing.body)["messages"] == [{"role": "system", "content": "You help."}]
-        with pytest.raises(Invalid, match="says nothing"):
-            cross(client, "responses" if client == "messages" else "messages", payload, new_receipt())
+        ("responses", {"input": [{"role": "developer", "content": "You help."}]}),
+        ("chat", {"messages": [{"role": "system", "content": "You help."}]}),
+        ("chat", {"messages": [{"role": "developer", "content": "You help."}]}),
+    ],
+)
+def test_a_system_text_alone_is_what_is_asked(client: Dialect, payload: dict[str, Any]) -> None:
+    """Providers that keep it apart want a conversation beside it."""
+    asked: dict[Dialect, Any] = {
+        "chat": [{"role": "system", "content": "You help."}],
+        "messages": [{"role": "user", "content": [{"type": "text", "text": SYSTEM}]}],
+        "responses": [
+            {"type": "message", "role": "system", "content": [{"type": "input_text", "text": "You help."}]}
+        ],
+    }
+    for upstream in others(client):
+        body = json.loads(cross(client, upstream, payload, new_receipt()).body)
+        assert body["input" if upstream == "responses" else "messages"] == asked[upstream]
+        assert not {"system", "instructions"} & body.keys()
+
+
+@pytest.mark.parametrize("client", ["chat", "messages"])
+@pytest.mark.parametrize("content", ["", [], [{"type": "text", "text": ""}]])
+def test_a_blank_turn_is_called_that(client: Dialect, content: Any) -> None:
+    """And no document is made responsible for it."""
+    payload = {"messages": [*BEFORE, {"role": "user", "content": content}]}
+    for upstream in others(client):
+        if content:
+            with pytest.raises(Invalid, match="the last turn of `messages` says nothing"):
+                cross(client, upstream, payload, new_receipt())
 
 
 def test_a_document_beside_a_text_is_listed() -> None:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from daemon.wire.bridge.crossing import Crossing
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
-from daemon.wire.sse import split
+from daemon.wire.sse import data, split
 from reef.errors import UpstreamFailed
 from reef.ids import new_receipt
 from reef.runtime import DIALECTS, Dialect
@@ -27,6 +27,9 @@ REPLIES = [
     Reply("", (ToolCall("look", {"at": "é"}, "call_a"), ToolCall("go", {}, "call_b"))),
     Reply("I look.", (ToolCall("look", {"at": [1, {"b": None}]}),), thinking="hm well"),
 ]
+
+
+FINISHED: dict[Dialect, str] = {"chat": "stop", "messages": "end_turn", "responses": "completed"}
 
 
 def crossing(upstream: Dialect, client: Dialect, **payload: Any) -> Crossing:
@@ -163,6 +166,115 @@ def test_an_error_in_the_stream_is_the_clients_own_error_event(upstream: Dialect
     assert codec_for(client).mark(last).name == "ERROR"
     assert b"502 upstream overloaded: too hot" in last
     assert translator.end() == b""
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+@pytest.mark.parametrize(
+    "event",
+    [
+        {"type": "error", "error": {"type": "server_error", "message": "too hot"}},
+        {"type": "error", "message": "too hot"},
+        {"type": "response.failed", "response": {"status": "failed", "error": {"message": "too hot"}}},
+        {"error": {"message": "too hot"}},
+        {"error": "too hot"},
+    ],
+    ids=["nested", "flat", "failed", "bare", "text"],
+)
+def test_the_words_of_an_error_cross_however_it_is_put(
+    upstream: Dialect, client: Dialect, event: dict[str, Any]
+) -> None:
+    if (upstream == "chat" and "error" not in event) or (upstream == "messages" and "response" in event):
+        return
+    out = crossing(upstream, client).translator().feed(sse(event))
+    assert b"502 upstream overloaded: too hot" in split(out)[0][-1]
+
+
+NO_ARGUMENTS: dict[Dialect, list[bytes]] = {
+    "chat": [call(0, "", "now", "a"), chunk({}, "tool_calls"), b"data: [DONE]\n\n"],
+    "messages": [
+        sse({"type": "message_start", "message": {"id": "m", "model": "m"}}),
+        sse(
+            {
+                "type": "content_block_start",
+                "index": 0,
+                "content_block": {"type": "tool_use", "id": "a", "name": "now", "input": {}},
+            }
+        ),
+        sse(
+            {
+                "type": "content_block_delta",
+                "index": 0,
+                "delta": {"type": "input_json_delta", "partial_json": ""},
+            }
+        ),
+        sse({"type": "content_block_stop", "index": 0}),
+        sse({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}),
+        sse({"type": "message_stop"}),
+    ],
+    "responses": [
+        sse({"type": "response.created", "response": {"id": "r", "model": "m"}}),
+        sse(
+            {
+                "type": "response.output_item.added",
+                "output_index": 0,
+                "item": {"type": "function_call", "call_id": "a", "name": "now", "arguments": ""},
+            }
+        ),
+        sse(
+            {
+                "type": "response.output_item.done",
+                "output_index": 0,
+                "item": {"type": "function_call", "call_id": "a", "name": "now", "arguments": ""},
+            }
+        ),
+        sse({"type": "response.completed", "response": {"status": "completed", "output": [{}]}}),
+    ],
+}
+
+
+@pytest.mark.parametrize(("upstream", "client"), PAIRS)
+def test_a_call_without_arguments_has_an_empty_object(upstream: Dialect, client: Dialect) -> None:
+    """As the buffered answer has; clients parse what they get."""
+    out = crossing(upstream, client).translator().feed(b"".join(NO_ARGUMENTS[upstream]))
+    assert said(client, codec_for(client).parse(out, stream=True).response)[1] == [("a", "now", {})]
+    events = [json.loads(data(event)) for event in split(out)[0] if data(event) != b"[DONE]"]
+    if client == "responses":
+        (whole,) = [event for event in events if event["type"] == "response.function_call_arguments.done"]
+        assert whole["arguments"] == events[-1]["response"]["output"][0]["arguments"] == "{}"
+
+
+IDLE = [
+    b"data: null\n\n",
+    b"event: ping\ndata: now\n\n",
+    b"event: keepalive\ndata: keepalive\n\n",
+    b": processing\n\n",
+    b"event: ping\ndata: \n\n",
+]
+"""Events that keep a connection open."""
+LATE = [b"data: closed\n\n", b'data: {"half\n\n', b"data: [DONE]\n\n", b'data: "[DONE]"\n\n']
+
+
+@pytest.mark.parametrize(("upstream", "client"), [*PAIRS, *((each, each) for each in DIALECTS)])
+def test_what_says_nothing_among_the_events_is_no_harm(upstream: Dialect, client: Dialect) -> None:
+    """Neither does a mark of byte order before them, nor anything after the answer has its end."""
+    events = list(stub_dialects.streamed(upstream, Reply("a b c"), "m", 1, "hi"))
+    whole = next(at for at, event in enumerate(events) if b'_reason": "' in event or b".completed" in event)
+    odd = b"\xef\xbb\xbf" + b"".join(
+        (events[0], *IDLE, *events[1 : whole + 1], *LATE[:2], *events[whole + 1 :], *LATE)
+    )
+    if upstream == client:
+        parsed = codec_for(client).parse(odd, stream=True)
+        assert parsed.unread is None
+    else:
+        parsed = crossing(upstream, client).parse(odd, stream=True)
+    assert (parsed.text, parsed.finish) == ("a b c", FINISHED[client])
+
+
+def test_a_stream_of_any_dialect_may_end_as_one_of_chat_does() -> None:
+    events = list(stub_dialects.streamed("messages", Reply("a b c"), "m", 1, "hi"))[:-1]
+    out = crossing("messages", "chat").translator().feed(b"".join((*events, b"data: [DONE]\n\n")))
+    assert codec_for("chat").parse(out, stream=True).finish == "stop"
+    assert out.endswith(b"data: [DONE]\n\n")
 
 
 @pytest.mark.parametrize(("upstream", "client"), PAIRS)
