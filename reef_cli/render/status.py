@@ -21,7 +21,7 @@ def status(data: dict[str, Any]) -> str:
     )
     there = data.get("scenarios") or {}
     warnings = [*(data.get("warnings") or []), *_spent(there), *_uncounted(there)]
-    parts = [head, about, *(f"warning: {line}" for line in warnings)]
+    parts = [head, about, *(f"warning: {line}" for line in warnings), *remedies(serving)]
     if data.get("config_changed"):
         parts.append("the configuration has changed; it takes effect after `reef down`, then `reef up`")
     if error := data.get("error"):
@@ -65,6 +65,15 @@ def runtimes(serving: dict[str, Any], *, why_down: bool = True) -> list[str]:
         more = f" ({said})" if said else ""
         lines.append(f"{upstream['name']} ({state}): {model} at {upstream['url']}{more}")
     return lines
+
+
+def remedies(serving: dict[str, Any]) -> list[str]:
+    """What mends the upstreams that have trouble, each line once."""
+    known: dict[str, list[str]] = {}
+    for upstream in serving.get("upstreams") or []:
+        if upstream.get("hint"):
+            known.setdefault(upstream["hint"], []).append(f"`{upstream['name']}`")
+    return [f"hint for {', '.join(names)}: {hint}" for hint, names in known.items()]
 
 
 def scenario_row(name: str, row: dict[str, Any]) -> tuple[str, ...]:

@@ -132,6 +132,14 @@ def test_status_says_what_a_state_hides() -> None:
     assert "the configuration has changed" not in status(STATUS)
 
 
+def test_status_says_what_mends_an_upstream() -> None:
+    down = {"kind": "http", "state": "down", "model": None, "url": "http://h", "detail": "refused"}
+    upstreams = [{**down, "name": name, "hint": "is it started?"} for name in ("a", "b")]
+    told = status({**STATUS, "serving": {"upstreams": [*upstreams, {**down, "name": "c"}]}})
+    assert told.count("hint for") == 1
+    assert "\nhint for `a`, `b`: is it started?\n" in told
+
+
 def test_an_error_without_a_time() -> None:
     told = status({**STATUS, "error": {"message": "disk full", "hint": "free some", "at": None}})
     assert "\nlast error: disk full\nhint: free some" in told

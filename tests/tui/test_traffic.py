@@ -14,7 +14,7 @@ from reef_cli.tui import contents
 from reef_cli.tui.app import ReefApp
 from reef_cli.tui.screens.record import RecordScreen
 from reef_cli.tui.widgets.row_list import RowList
-from tests.e2e.running import TOKEN, Daemon, running
+from tests.e2e.running import TOKEN, Daemon, free_port, running
 from tests.stub_provider import Asked, Fault, Reply, StubProvider, ToolCall
 from tests.tui.stage import Stage, on_stage, play
 
@@ -253,6 +253,21 @@ def test_runtimes_say_who_answers_and_why(daemon: Daemon) -> None:
         await stage.see(str(daemon.home), "up for")
 
     play(daemon, scene, (120, 40))
+
+
+def test_runtimes_say_what_mends_one_that_is_down(tmp_path: Path) -> None:
+    upstream = f'[[upstream]]\nname = "gone"\nbase_url = "http://127.0.0.1:{free_port()}"\nmodel = "m"\n'
+    (tmp_path / "reef.toml").write_text(upstream)
+    with running(tmp_path) as daemon, daemon.client() as client:
+        body = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+        assert client.post("/v1/chat/completions", json=body).status_code == 502
+        (told,) = daemon.get("/reef/status")["serving"]["upstreams"]
+
+        async def scene(stage: Stage) -> None:
+            await stage.press("n")
+            await stage.see("gone  down", told["detail"][:30], told["hint"][:30])
+
+        play(daemon, scene)
 
 
 def test_runtimes_tell_how_many_wait_for_their_turn(tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def described(status: dict[str, Any], now: datetime) -> Text:
         text.append(safe(upstream["name"]), "bold")
         text.append(f"  {safe(upstream['state'])}", _STATES.get(upstream["state"], "yellow"))
         text.append("  asked first\n" if at == 0 and len(serving["upstreams"]) > 1 else "\n")
-        for name in ("kind", "model", "url", "detail"):
+        for name in ("kind", "model", "url", "detail", "hint"):
             _field(text, name, upstream.get(name))
         if waiting := upstream.get("waiting"):
             _field(text, "queue", f"{waiting} wait for their turn")
