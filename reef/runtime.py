@@ -29,6 +29,8 @@ class ProviderRequest:
     """Whose turn it takes where an upstream bounds what runs at once."""
     attempts: list[str] = field(default_factory=list, compare=False)
     """Filled in by who sends it: how each try before the last ended."""
+    dropped: list[str] = field(default_factory=list, compare=False)
+    """What who sends it could not pass on: paths in the words of its dialect; `[]` is any index."""
     on_sent: Callable[[], None] | None = field(default=None, compare=False)
     """Called by who sends it as soon as its head has left, for each try: from then on it may cost money."""
     on_again: Callable[[bool], Awaitable[None]] | None = field(default=None, compare=False)

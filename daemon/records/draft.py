@@ -51,7 +51,7 @@ class Draft:
     upstream_request_id: str | None = None
     aliases: Sequence[str] = ()
     """Further names known from headers (the upstream's request id)."""
-    dropped: Sequence[str] = ()
+    dropped: list[str] = field(default_factory=list)
     attempts: list[str] = field(default_factory=list)
     """How each try but the one that this tells of ended, at this upstream or another."""
     usage: Usage = Usage()

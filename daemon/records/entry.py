@@ -110,7 +110,7 @@ class EntryMaker:
             "ttft_ms": draft.ttft_ms,
             "upstream_ms": draft.upstream_ms,
             "total_ms": draft.total_ms,
-            "dropped": dump(list(draft.dropped)),
+            "dropped": dump(draft.dropped),
             "error_type": draft.error_type,
             "error_message": said.decode()[:ERROR_CHARS] if draft.error_type else None,
             "metadata": dump(metadata | {"scrubbed": scrubbed, "imported": False}),

@@ -132,7 +132,7 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
         body = turn.codec.fill_model(body, model)
     elif model is not None and model != facts.model:
         body = turn.codec.set_model(body, model)
-    turn.crossing, draft.bridged, draft.dropped, turn.sent = None, None, (), None
+    turn.crossing, draft.bridged, draft.dropped, turn.sent = None, None, [], None
     draft.upstream_name = runtime.name
     draft.model = facts.model or runtime.model
     draft.forwarded = None if body == call.body else body
@@ -145,7 +145,14 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
             facts.stream,
             scenario=draft.scenario,
             attempts=draft.attempts,
+            dropped=draft.dropped,
             on_sent=turn.leave,
         )
     own = bridged(turn, runtime, body)
-    return replace(own, scenario=draft.scenario, attempts=draft.attempts, on_sent=turn.leave)
+    return replace(
+        own,
+        scenario=draft.scenario,
+        attempts=draft.attempts,
+        dropped=draft.dropped,
+        on_sent=turn.leave,
+    )

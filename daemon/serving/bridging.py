@@ -27,7 +27,7 @@ def bridged(turn: Turn, runtime: Runtime, body: bytes) -> ProviderRequest:
     if other is None:
         raise Unsupported(f"no bridge leads from `{call.dialect}` to `{runtime.name}`")
     crossing = turn.crossing = cross(call.dialect, other, load_request(body), draft.id)
-    draft.forwarded, draft.bridged, draft.dropped = crossing.body, other, crossing.dropped
+    draft.forwarded, draft.bridged, draft.dropped = crossing.body, other, list(crossing.dropped)
     headers = crossing.headers(call.headers)
     return ProviderRequest(other, crossing.path, headers, draft.forwarded, turn.facts.stream)
 

@@ -219,3 +219,14 @@ def test_a_missing_model_stops_the_start_with_a_remedy(tmp_path: Path) -> None:
 def post(daemon: Daemon, path: str) -> httpx.Response:
     with daemon.client() as client:
         return client.post(path, json={"model": "tiny", "messages": MESSAGES, "max_tokens": 2})
+
+
+def test_what_the_engine_has_no_word_for_is_listed(daemon: Daemon) -> None:
+    """A stream of messages goes by way of chat completions."""
+    system = [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]
+    asked = {"model": "tiny", "max_tokens": 4, "system": system, "messages": MESSAGES, "top_k": 5}
+    asked |= {"metadata": {"user_id": "u"}, "stream": True}
+    with daemon.client() as client:
+        answer = client.post("/v1/messages", json=asked)
+        receipt = answer.headers["x-reef-agent-record-id"]
+    assert daemon.get(f"/reef/records/{receipt}")["dropped"] == ["metadata", "system[].cache_control"]

@@ -66,7 +66,8 @@ class Shaping:
 
 
 def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
-    """How to ask what the engine does not do by itself; None where the request is passed through.
+    """How to ask what the engine does not do by itself; None where the request is passed through. What chat
+    completions have no word for is noted in `request.dropped`.
 
     Raises:
         Invalid: the request is no JSON object, or leans on what only its own provider could know.
@@ -84,7 +85,10 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     if spoken and calls is None and (dialect == "chat" or neutral.format is None):
         return None
     crossing = cross(dialect, "chat", payload, new_receipt())
-    body = payload if dialect == "chat" else _more(orjson.loads(crossing.body), payload)
+    body = payload
+    if dialect != "chat":
+        body = _more(orjson.loads(crossing.body), payload)
+        request.dropped.extend(path for path in crossing.dropped if path not in body)
     if calls is not None:
         body = calls.put_into(body)
     asked = replace(

@@ -24,7 +24,7 @@ def test_a_bridged_stream_is_read_as_its_client_got_it(desk: Desk) -> None:
         bridged="chat",
         response=raw,
         stream=True,
-        dropped=("thinking",),
+        dropped=["thinking"],
     )
     desk.run(desk.book.append(draft))
 
