@@ -230,3 +230,20 @@ def test_what_the_engine_has_no_word_for_is_listed(daemon: Daemon) -> None:
         answer = client.post("/v1/messages", json=asked)
         receipt = answer.headers["x-reef-agent-record-id"]
     assert daemon.get(f"/reef/records/{receipt}")["dropped"] == ["metadata", "system[].cache_control"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_document_is_listed_or_refused(daemon: Daemon, stream: bool) -> None:
+    source = {"type": "text", "media_type": "text/plain", "data": "It rains."}
+    document = {"type": "document", "source": source}
+    for more, status in (([{"type": "text", "text": "hello"}], 200), ([], 400)):
+        said = [{"role": "user", "content": [document, *more]}]
+        asked = {"model": "tiny", "max_tokens": 4, "messages": said, "stream": stream}
+        with daemon.client() as client:
+            answer = client.post("/v1/messages", json=asked)
+        assert answer.status_code == status
+        if more:
+            record = daemon.get(f"/reef/records/{answer.headers['x-reef-agent-record-id']}")
+            assert record["dropped"] == ["messages[].content[document]"]
+        else:
+            assert "documents, audio and files go over no bridge" in answer.text

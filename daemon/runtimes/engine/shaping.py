@@ -22,6 +22,8 @@ from reef.runtime import ProviderRequest, ProviderResponse
 
 _SIGNS = (b'"tool_choice"', b'"format"')
 """What a request has in it that demands a call or a shape. To look for it costs less than to parse."""
+_DOCUMENT = b'"document"'
+"""llama.cpp's own messages leave such a part out without a word."""
 _JSON = [("content-type", "application/json")]
 _EVENTS = [("content-type", "text/event-stream")]
 
@@ -76,6 +78,8 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     if dialect is None or request.path.startswith("/messages/count_tokens"):
         return None
     spoken = dialect in (kind.streams if request.stream else kind.dialects)
+    if kind.runtime == "engine" and _DOCUMENT in request.body:
+        spoken = spoken and dialect != "messages"
     signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
     if spoken and (kind.calls == "none" or not any(sign in request.body for sign in signs)):
         return None
