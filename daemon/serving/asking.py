@@ -8,7 +8,7 @@ from dataclasses import replace
 from daemon.runtimes.again import REPEATED
 from daemon.runtimes.replayed import once
 from daemon.runtimes.router import Router
-from daemon.serving.bridging import JSON, bridged, cannot_count
+from daemon.serving.bridging import JSON, bridged, cannot_count, refuses_thoughts
 from daemon.serving.refusal import upstream_refused
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
@@ -33,12 +33,11 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
         ReefError: as the first one does; `Unavailable` where one that stands in is only loading.
     """
     first, *others = runtimes
-    request = _prepared(turn, router, first, body)
-    if not others:
-        return await first.send(request)
     failed: ReefError | _Failure
+    if not others:
+        return await _sent(turn, router, first, body)
     try:
-        response = await first.send(request)
+        response = await _sent(turn, router, first, body)
     except (UpstreamFailed, TimedOut, Unavailable) as error:
         failed, said = error, error.message
     else:
@@ -53,7 +52,7 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
     loading: Unavailable | None = None
     for runtime in others:
         try:
-            response = await runtime.send(_prepared(turn, router, runtime, body))
+            response = await _sent(turn, router, runtime, body)
             if response.status < 300:
                 return response
             words = await _words(response)
@@ -78,6 +77,20 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
         failed.message += told
         raise failed
     return failed.with_words(turn, told)
+
+
+async def _sent(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderResponse:
+    """What the runtime answers. One that does not take back what models thought is asked again without, and
+    not sent it any more."""
+    response = await runtime.send(_prepared(turn, router, runtime, body))
+    if turn.crossing is None or response.status not in {400, 422}:
+        return response
+    said = await _words(response)
+    if runtime.name in router.thoughtless or not refuses_thoughts(turn, response.status, said):
+        return _replayed(response, said)
+    router.thoughtless.add(runtime.name)
+    turn.draft.attempts.append(upstream_refused(runtime.name, response.status, said).message[:_FATE_CHARS])
+    return await runtime.send(_prepared(turn, router, runtime, body))
 
 
 class _Failure:
@@ -148,7 +161,7 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
             dropped=draft.dropped,
             on_sent=turn.leave,
         )
-    own = bridged(turn, runtime, body)
+    own = bridged(turn, runtime, body, thoughts=runtime.name not in router.thoughtless)
     return replace(
         own,
         scenario=draft.scenario,

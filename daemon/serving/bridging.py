@@ -11,12 +11,14 @@ from reef.runtime import Header, ProviderRequest, Runtime
 
 JSON: Header = ("content-type", "application/json")
 EVENTS: Header = ("content-type", "text/event-stream")
+THOUGHTS = b"reasoning_content"
 ESTIMATE: Header = ("x-reef-estimate", "1")
 """Goes with an answer to `count_tokens` that nobody counted."""
 
 
-def bridged(turn: Turn, runtime: Runtime, body: bytes) -> ProviderRequest:
-    """The request in a dialect that the runtime speaks; the turn knows of the bridge from here on.
+def bridged(turn: Turn, runtime: Runtime, body: bytes, *, thoughts: bool = True) -> ProviderRequest:
+    """The request in a dialect that the runtime speaks, with what models thought before where `thoughts` go
+    along; the turn knows of the bridge from here on.
 
     Raises:
         Invalid: the request leans on what only its own provider could know.
@@ -26,10 +28,22 @@ def bridged(turn: Turn, runtime: Runtime, body: bytes) -> ProviderRequest:
     other = bridged_to(call.dialect, runtime.speaks)
     if other is None:
         raise Unsupported(f"no bridge leads from `{call.dialect}` to `{runtime.name}`")
-    crossing = turn.crossing = cross(call.dialect, other, load_request(body), draft.id)
+    payload = load_request(body, exact=True)
+    crossing = turn.crossing = cross(call.dialect, other, payload, draft.id, thoughts=thoughts)
     draft.forwarded, draft.bridged, draft.dropped = crossing.body, other, list(crossing.dropped)
     headers = crossing.headers(call.headers)
     return ProviderRequest(other, crossing.path, headers, draft.forwarded, turn.facts.stream)
+
+
+def refuses_thoughts(turn: Turn, status: int, said: bytes) -> bool:
+    """Whether an upstream refused a request for what a model thought before, which not every server of chat
+    completions takes back."""
+    return (
+        turn.crossing is not None
+        and status in {400, 422}
+        and THOUGHTS in said
+        and THOUGHTS in turn.crossing.body
+    )
 
 
 def cannot_count(turn: Turn, status: int, body: bytes) -> bool:

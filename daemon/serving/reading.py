@@ -23,7 +23,7 @@ async def is_event_stream(response: ProviderResponse, *, wanted: bool) -> bool:
     to what is none, and clients do not look at it; then its first bytes say what it is."""
     kind = (response.header("content-type") or "").lower()
     told = kind.startswith("text/event-stream")
-    if told == wanted or "json" in kind or response.header("content-encoding"):
+    if told == wanted or response.header("content-encoding"):
         return told
     first = b""
     async for chunk in response.body:

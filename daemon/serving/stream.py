@@ -93,8 +93,8 @@ class Stream:
     def _said_nothing(self) -> UpstreamFailed | None:
         """What is wrong with a stream in which nothing is said."""
         tail = self._tail
-        if tail.answered or tail.reasoned or tail.errored:
-            return None
+        if tail.answered or tail.reasoned or tail.errored or (self._translator and tail.finished):
+            return None  # a bridge ends no stream well that said nothing, and gave no reason for its end
         came = b"".join(self._turn.arrived)
         return UpstreamFailed(f"the stream ended without an answer: {shown(came)}", hint=_AGAIN)
 

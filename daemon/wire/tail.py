@@ -99,7 +99,8 @@ class StreamTail:
 
     def error_event(self, message: str) -> bytes:
         """What to send in place of the rest when the stream broke."""
-        return self._codec.error_event(message, first=self._first, sequence=self._seen)
+        sent = self._seen - self.finished
+        return self._codec.error_event(message, first=self._first, sequence=sent)
 
     def _look(self, event: bytes) -> bool:
         """Note what an event means; whether it is the terminal one."""

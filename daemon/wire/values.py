@@ -1,6 +1,7 @@
 """Reading JSON that others wrote: nothing in it has to be what its format promises."""
 
 import json
+import re
 from typing import Any
 
 import orjson
@@ -9,6 +10,8 @@ from reef.errors import Invalid
 from reef.feedback import text_of
 
 Json = dict[str, Any]
+_LONG = re.compile(rb"[0-9]{20}")
+"""A whole number that may not fit into 64 bits."""
 _SMALLEST, _TOO_LARGE = -(2**63), 2**64
 """Whole numbers that fit into 64 bits, with a sign or without."""
 
@@ -43,10 +46,19 @@ def dump(value: Any) -> bytes:
             raise _too_deep() from error
 
 
-def load_request(body: bytes) -> Json:
-    """Parse a request body. Raises Invalid when it is no JSON object."""
+def load_exact(body: bytes) -> Any:
+    """As `load`, for what is written again: numbers of any length keep all their digits."""
+    return _lenient(body.decode("utf-8-sig", "surrogatepass")) if _LONG.search(body) else load(body)
+
+
+def load_request(body: bytes, *, exact: bool = False) -> Json:
+    """Parse a request body; `exact` is for one that is written again (see `load_exact`).
+
+    Raises:
+        Invalid: it is no JSON object.
+    """
     try:
-        payload = load(body)
+        payload = load_exact(body) if exact else load(body)
     except ValueError as error:
         raise Invalid(f"the request body is not JSON: {error}", hint="send one JSON object") from error
     if not isinstance(payload, dict):
@@ -54,10 +66,11 @@ def load_request(body: bytes) -> Json:
     return payload
 
 
-def load_object(body: bytes) -> Json | None:
-    """Parse an answer; None where it is no JSON object. A byte in it that is no text is a question mark."""
+def load_object(body: bytes, *, exact: bool = False) -> Json | None:
+    """Parse an answer; None where it is no JSON object. A byte in it that is no text is a question mark.
+    `exact` is for what is written again (see `load_exact`)."""
     try:
-        payload = load(body)
+        payload = load_exact(body) if exact else load(body)
     except ValueError as error:
         if not isinstance(error, UnicodeDecodeError):
             return None

@@ -14,7 +14,9 @@ from tests.daemon.http.asking import PATHS, body_of
 from tests.e2e.running import running
 from tests.wreck import Asked, Step, Wreck, said, stream
 
-DIRECT = ["text", "refused", "nested", "logprobs", "half", "page"]
+TYPES = {"text": "text/plain", "json": "application/json", "lines": "application/x-ndjson"}
+"""What upstreams call a stream of events that is one."""
+DIRECT = [*TYPES, "refused", "nested", "logprobs", "half", "page"]
 GARBLED = {"half": b'data: {"choices": [{"delta": {"con\n\n', "page": b"<html>502 Bad gateway</html>\n\n"}
 """What stands among a stream's events, and is none."""
 REFUSED = b'{"error": "no credits"}'
@@ -61,8 +63,8 @@ def script(asked: Asked) -> Sequence[Step]:
             more = {"choices": [{"index": 0, "delta": {}, "logprobs": {"content": []}}]}
             head, *rest = asked.events
             return [stream(head, event(chunk), event(more), *rest)]
-        case _:  # events by another name
-            return [stream(*asked.events).replace(b"text/event-stream", b"text/plain")]
+        case kind:
+            return [stream(*asked.events).replace(b"text/event-stream", TYPES[kind].encode())]
 
 
 @pytest.fixture(scope="module")
@@ -88,13 +90,16 @@ def ask(
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("model", ["text", "chat:text"])
-def test_events_that_are_called_text_are_events(client: httpx.Client, dialect: Dialect, model: str) -> None:
-    answer, record = ask(client, dialect, model, stream=True)
+@pytest.mark.parametrize("over", ["", "chat:"])
+@pytest.mark.parametrize("kind", TYPES)
+def test_events_that_are_called_something_else_are_events(
+    client: httpx.Client, dialect: Dialect, kind: str, over: str
+) -> None:
+    answer, record = ask(client, dialect, over + kind, stream=True)
     assert codec_for(dialect).parse(answer.content, stream=True).text == "one two three"
     assert (answer.status_code, record["status"], record["stream"]) == (200, "complete", True)
-    bridged = model != "text" and dialect != "chat"
-    assert answer.headers["content-type"] == ("text/event-stream" if bridged else "text/plain")
+    bridged = over and dialect != "chat"
+    assert answer.headers["content-type"] == ("text/event-stream" if bridged else TYPES[kind])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS)

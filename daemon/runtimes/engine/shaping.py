@@ -83,7 +83,7 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
     if spoken and (kind.calls == "none" or not any(sign in request.body for sign in signs)):
         return None
-    payload = load_request(request.body)
+    payload = load_request(request.body, exact=True)
     neutral = neutral_request(dialect, payload)
     calls = Calls.wanted(neutral, all_calls=kind.calls == "all") if kind.calls != "none" else None
     if spoken and calls is None and (dialect == "chat" or neutral.format is None):

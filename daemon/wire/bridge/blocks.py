@@ -61,6 +61,9 @@ class Writer(Protocol):
     def close(self, block: Block, text: str) -> bytes:
         """`text` is all of it; of a free-form tool's call what was inside of the object."""
 
+    def fail(self, message: str) -> bytes:
+        """The event that ends a stream that broke."""
+
     def finish(self, stop: Stop, sequence: str | None, usage: Usage) -> bytes:
         """The end of it all, the terminal event last."""
 

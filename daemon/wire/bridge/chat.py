@@ -38,11 +38,12 @@ from daemon.wire.bridge.reading import (
     words,
     wrapped,
 )
-from daemon.wire.values import Json, mapping, mappings, string
+from daemon.wire.values import Json, content_text, mapping, mappings, string
 
 FIELDS = {
     "stop": "stop",
     "effort": "reasoning_effort",
+    "format": "response_format",
     "strict": "tools[].function.strict",
     "detail": "messages[].content[].image_url.detail",
     "thinking": "messages[].reasoning_content",
@@ -92,7 +93,7 @@ def to_neutral_request(payload: Json) -> Request:
         seed=whole(payload, "seed", dropped),
         presence_penalty=number(payload.get("presence_penalty")),
         frequency_penalty=number(payload.get("frequency_penalty")),
-        stop=words(payload.get("stop")),
+        stop=words(payload, "stop", dropped),
         effort=text_at(payload, "reasoning_effort", dropped, ""),
     )
     return Request(
@@ -164,9 +165,21 @@ def parts_of(content: Any, dropped: Dropped) -> tuple[Part, ...]:
             image = mapping(item["image_url"])
             dropped.rest(image, {"url", "detail"}, place)
             parts += (Image(url, text_at(image, "detail", dropped, place)),)
+        elif kind == "thinking":
+            dropped.rest(item, {"type", "thinking"}, "messages[].content[].")
+            said = content_text(item.get("thinking"))
+            parts += (Thinking(said),) if said else ()
         else:
             dropped.note(f"messages[].content[{kind}]")
     return parts
+
+
+def calls_in(message: Json) -> list[Json]:
+    """The calls of an answer, or of a piece of one; older servers know one, under another name."""
+    calls = mappings(message.get("tool_calls"))
+    if not calls and mapping(message.get("function_call")):
+        return [{"index": 0, "function": message["function_call"]}]
+    return calls
 
 
 def url_of(item: Json) -> str | None:

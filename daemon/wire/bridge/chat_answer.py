@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from daemon.wire.bridge.chat import call_from, call_of, parts_of, thinking_of
+from daemon.wire.bridge.chat import call_from, call_of, calls_in, parts_of, thinking_of
 from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import (
@@ -49,7 +49,7 @@ def to_neutral_answer(response: Json) -> Answer:
         *texts(message.get("refusal")),
     )
     parts = run_on(part for part in said if isinstance(part, Text | Thinking))
-    calls = [call_from(call) for call in mappings(message.get("tool_calls"))]
+    calls = [call_from(call) for call in calls_in(message)]
     stop = STOPS.get(str(choice.get("finish_reason")), "end") if choice.get("finish_reason") else None
     return Answer(
         string(response.get("id")),

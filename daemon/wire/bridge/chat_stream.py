@@ -4,7 +4,9 @@ from dataclasses import dataclass
 
 from daemon.wire import sse
 from daemon.wire.bridge.blocks import Block
+from daemon.wire.bridge.chat import calls_in, parts_of
 from daemon.wire.bridge.chat_answer import FINISHES, STOPS, usage_for, usage_from
+from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.events import (
     Begin,
     CallDelta,
@@ -18,7 +20,9 @@ from daemon.wire.bridge.events import (
     bare,
 )
 from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.bridge.neutral import Stop, Text, Thinking, Usage
+from daemon.wire.bridge.reading import texts
+from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in_event
 from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
 
@@ -67,13 +71,13 @@ class Reader:
         delta = mapping(choice.get("delta"))
         if text := string(delta.get("reasoning_content")) or string(delta.get("reasoning")):
             found.append(ThinkingDelta(text))
-        for key in ("content", "refusal"):
-            if text := string(delta.get(key)):
-                found.append(TextDelta(text))
-        for part in mappings(delta.get("tool_calls")):
-            found += self._part(part)
+        for part in (*parts_of(delta.get("content"), Dropped()), *texts(delta.get("refusal"))):
+            if isinstance(part, Text | Thinking):
+                found.append(TextDelta(part.text) if isinstance(part, Text) else ThinkingDelta(part.text))
+        for call in calls_in(delta):
+            found += self._part(call)
         if reason := string(choice.get("finish_reason")):
-            found += [CallStart(call.key, call.id, call.name) for call in self._calls if not call.name]
+            found += [CallStart(made.key, made.id, made.name) for made in self._calls if not made.name]
             found.append(Finish(STOPS.get(reason, "end")))
         return found
 
@@ -135,6 +139,9 @@ class Writer:
 
     def close(self, block: Block, text: str) -> bytes:
         return b""
+
+    def fail(self, message: str) -> bytes:
+        return codec_for("chat").error_event(message)
 
     def finish(self, stop: Stop, sequence: str | None, usage: Usage) -> bytes:
         said = self._chunk({}, FINISHES[stop])

@@ -16,8 +16,8 @@ from daemon.wire.bridge import (
     responses_check,
 )
 from daemon.wire.bridge.dropped import Dropped
-from daemon.wire.bridge.names import Names
-from daemon.wire.bridge.neutral import Answer, Request, Usage
+from daemon.wire.bridge.names import Names, fitted
+from daemon.wire.bridge.neutral import Answer, Request, Usage, unthinking
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in, said_in, shown
@@ -75,15 +75,17 @@ def neutral_request(dialect: Dialect, payload: Json) -> Request:
     return _TO_REQUEST[dialect](payload)
 
 
-def cross(client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> "Crossing":
-    """The way of a request that is about to be sent.
+def cross(
+    client: Dialect, upstream: Dialect, payload: Json, receipt: str, *, thoughts: bool = True
+) -> "Crossing":
+    """The way of a request that is about to be sent. `thoughts`: what models thought before goes along.
 
     Raises:
         Invalid: no provider would take it, it leans on what only its own could know, or nothing is left of
             what is to be answered.
     """
     _CHECK[client](payload)
-    crossing = Crossing(client, upstream, payload, receipt)
+    crossing = Crossing(client, upstream, payload, receipt, thoughts=thoughts)
     if client != upstream and not crossing.asks:
         key = _SAID[client]
         if not payload.get(key):
@@ -110,13 +112,19 @@ class Crossing:
         dropped: the fields of the request that have no counterpart there.
     """
 
-    def __init__(self, client: Dialect, upstream: Dialect, payload: Json, receipt: str) -> None:
+    def __init__(
+        self, client: Dialect, upstream: Dialect, payload: Json, receipt: str, *, thoughts: bool = True
+    ) -> None:
         self.upstream = upstream
         self._client = client
-        self._request = _TO_REQUEST[client](payload)
+        request = _TO_REQUEST[client](payload)
+        self._request = request if upstream == "messages" else fitted(request)
         self._names = Names(receipt, self._request.tools)
-        self._body, lost = _FROM_REQUEST[upstream](self._request)
-        self.dropped = (*self._request.dropped, *lost.paths(_FIELDS[client]))
+        said = self._request if thoughts else unthinking(self._request)
+        self._body, lost = _FROM_REQUEST[upstream](said)
+        if said.messages != self._request.messages:
+            lost.note("thinking")
+        self.dropped = tuple(dict.fromkeys((*self._request.dropped, *lost.paths(_FIELDS[client]))))
 
     @property
     def asks(self) -> bool:

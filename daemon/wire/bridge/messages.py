@@ -24,6 +24,7 @@ from daemon.wire.bridge.neutral import (
 from daemon.wire.bridge.reading import (
     arguments_of,
     bound,
+    closed,
     message_of,
     number,
     object_at,
@@ -98,7 +99,7 @@ def to_neutral_request(payload: Json) -> Request:
             temperature=number(payload.get("temperature")),
             top_p=number(payload.get("top_p")),
             top_k=bound(payload, "top_k", dropped),
-            stop=words(payload.get("stop_sequences")),
+            stop=words(payload, "stop_sequences", dropped),
         ),
         _format(output, dropped),
         payload.get("stream") is True,
@@ -201,6 +202,9 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
     for name in ("seed", "presence_penalty", "frequency_penalty", "effort"):
         if getattr(sampling, name) is not None:
             dropped.note(name)
+    stop = [word for word in sampling.stop if word.strip()]  # others are refused
+    if len(stop) < len(sampling.stop):
+        dropped.note("stop")
     temperature = sampling.temperature
     if temperature is not None and temperature > 1:
         dropped.note("temperature")
@@ -217,7 +221,7 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
         "temperature": temperature,
         "top_p": top_p,
         "top_k": sampling.top_k,
-        "stop_sequences": list(sampling.stop) or None,
+        "stop_sequences": stop or None,
         "stream": request.stream or None,
     }
     if request.tools:
@@ -235,8 +239,10 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
     elif request.demands:
         dropped.note("tool_choice")
     if wanted := request.format:
-        shape = wanted.schema if wanted.schema is not None else {"type": "object"}
-        body["output_config"] = {"format": {"type": "json_schema", "schema": shape}}
+        if wanted.schema is None:  # an object without a schema is refused
+            dropped.note("format")
+        else:
+            body["output_config"] = {"format": {"type": "json_schema", "schema": closed(wanted.schema)}}
     return {key: value for key, value in body.items() if value is not None}, dropped
 
 
@@ -302,6 +308,6 @@ def _source(url: str) -> Json:
 
 def tool_use(identity: str, name: str, arguments: str) -> Json:
     """A call; arguments that are no object (a model may write anything) are kept as text in one."""
-    value = load_object(arguments.encode(errors="replace"))
+    value = load_object(arguments.encode(errors="replace"), exact=True)
     value = {"input": arguments} if value is None else value
     return {"type": "tool_use", "id": identity, "name": name, "input": value}

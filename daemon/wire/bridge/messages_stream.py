@@ -21,6 +21,7 @@ from daemon.wire.bridge.events import (
 from daemon.wire.bridge.messages_answer import REASONS, STOPS, usage_for, usage_from
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage
+from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in_event
 from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
@@ -132,6 +133,9 @@ class Writer:
 
     def close(self, block: Block, text: str) -> bytes:
         return _event("content_block_stop", index=block.index)
+
+    def fail(self, message: str) -> bytes:
+        return codec_for("messages").error_event(message)
 
     def finish(self, stop: Stop, sequence: str | None, usage: Usage) -> bytes:
         delta = {"stop_reason": REASONS[stop], "stop_sequence": sequence}

@@ -2,10 +2,10 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import blake2b
 
-from daemon.wire.bridge.neutral import Tool
+from daemon.wire.bridge.neutral import Part, Request, Tool, ToolCall
 
 _LONGEST = 64
 _ODD = re.compile(r"[^a-zA-Z0-9_-]")
@@ -29,6 +29,30 @@ def flat_name(namespace: str, name: str) -> str:
         return flat
     digest = blake2b(plain.encode(errors="replace"), digest_size=4).hexdigest()
     return f"{flat[: _LONGEST - 9]}_{digest}"
+
+
+def fitted(request: Request) -> Request:
+    """The request with names of tools that all providers of OpenAI's dialects take; `Names` knows what they
+    were."""
+    renamed = {tool.name: name for tool in request.tools if (name := flat_name("", tool.name)) != tool.name}
+    if not renamed:
+        return request
+
+    def called(part: Part) -> Part:
+        return replace(part, name=renamed.get(part.name, part.name)) if isinstance(part, ToolCall) else part
+
+    return replace(
+        request,
+        tools=tuple(
+            replace(tool, name=renamed.get(tool.name, tool.name), own=tool.own or tool.name)
+            for tool in request.tools
+        ),
+        choice=request.choice
+        and replace(request.choice, name=renamed.get(request.choice.name, request.choice.name)),
+        messages=tuple(
+            replace(message, parts=tuple(map(called, message.parts))) for message in request.messages
+        ),
+    )
 
 
 class Names:

@@ -197,6 +197,15 @@ def asked(request: Request) -> Request:
     return replace(request, system="", messages=(Message("system", (Text(request.system),)),))
 
 
+def unthinking(request: Request) -> Request:
+    """The request without what models thought before."""
+    spoken = (
+        replace(message, parts=tuple(part for part in message.parts if not isinstance(part, Thinking)))
+        for message in request.messages
+    )
+    return replace(request, messages=merged(spoken))
+
+
 def unheard(items: Sequence[Json], messages: Sequence[Message]) -> bool:
     """Whether the user's last turn is lost: some of its `items` have a content, none of its `messages`, which
     were made of them, has a part."""

@@ -25,6 +25,10 @@ from daemon.wire.bridge.neutral import (
 )
 from daemon.wire.values import Json, dump, integer, load_object, mapping, string
 
+_DATA = frozenset({"enum", "const", "default", "examples"})
+"""Keywords of a schema under which values stand, and no schemas."""
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""Those under which schemas stand by names that are anybody's."""
 _BELONGS: dict[Role, tuple[type, ...]] = {
     "system": (Text,),
     "user": (Text, Image, ToolResult),
@@ -84,9 +88,12 @@ def object_at(value: Json, key: str, dropped: Dropped, at: str) -> Json:
     return mapping(found)
 
 
-def words(value: Any) -> tuple[str, ...]:
-    """The non-empty strings of a list, or of one string."""
+def words(payload: Json, key: str, dropped: Dropped) -> tuple[str, ...]:
+    """The strings of a list, or the one string, under `key`; an empty one is none."""
+    value = payload.get(key)
     listed = value if isinstance(value, list) else [value]
+    if "" in listed:
+        dropped.note(key)
     return tuple(item for item in listed if isinstance(item, str) and item)
 
 
@@ -225,6 +232,24 @@ def openai_format(value: Json, key: str, dropped: Dropped, at: str = "", *, inne
     dropped.rest(named, {"type", "name", "schema", "strict"}, place)
     name = text_at(named, "name", dropped, place) or "answer"
     return Format(named["schema"], name, truth_at(named, "strict", dropped, place))
+
+
+def closed(schema: Any) -> Any:
+    """A schema in which an object says that it has no other members, where it says nothing of it: without
+    that it is refused."""
+    if isinstance(schema, list):
+        return [closed(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    inner: Json = {}
+    for key, value in schema.items():
+        if key in _NAMED and isinstance(value, dict):
+            inner[key] = {name: closed(each) for name, each in value.items()}
+        else:
+            inner[key] = value if key in _DATA else closed(value)
+    if schema.get("type") == "object" or "properties" in schema:
+        inner.setdefault("additionalProperties", False)
+    return inner
 
 
 def split_result(parts: tuple[Text | Image, ...]) -> tuple[str, list[Image]]:

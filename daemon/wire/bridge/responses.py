@@ -44,6 +44,7 @@ from reef.errors import Invalid
 
 FIELDS = {
     "effort": "reasoning.effort",
+    "format": "text.format",
     "strict": "tools[].strict",
     "detail": "input[].content[].detail",
     "thinking": "input[reasoning]",

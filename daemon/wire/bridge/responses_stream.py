@@ -165,6 +165,10 @@ class Writer:
         self._items.append(item)
         return said + self._event("output_item.done", output_index=block.index, item=item)
 
+    def fail(self, message: str) -> bytes:
+        failed = {"status": "failed", "error": {"code": "server_error", "message": message}}
+        return self._event("failed", response=self._response(None, Usage()) | failed)
+
     def finish(self, stop: Stop, sequence: str | None, usage: Usage) -> bytes:
         response = self._response(stop, usage)
         return self._event(response["status"], response=response)

@@ -8,10 +8,9 @@ from daemon.wire.bridge.blocks import Blocks, Writer
 from daemon.wire.bridge.events import Begin, End, Event, Failed, Finish, Garbled, Spent
 from daemon.wire.bridge.names import Names
 from daemon.wire.bridge.neutral import Stop, Usage, updated
-from daemon.wire.codec import codec_for
 from daemon.wire.errors import UPSTREAM_BROKE
 from daemon.wire.parsing import DONE
-from daemon.wire.sse import EventSplitter, data, split
+from daemon.wire.sse import EventSplitter, data
 from daemon.wire.values import load_object
 from reef.runtime import Dialect
 
@@ -50,10 +49,9 @@ class Translator:
     def __init__(self, source: Dialect, target: Dialect, names: Names, *, usage_wanted: bool = True) -> None:
         self._splitter = EventSplitter()
         self._reader = _READERS[source]()
-        self._target = target
         self._writer = _WRITERS[target](names, usage_wanted)
         self._blocks = Blocks(self._writer, names)
-        self._first = b""
+        self._begun = False
         self._stop: Stop | None = None
         self._sequence: str | None = None
         self._over = False
@@ -92,8 +90,7 @@ class Translator:
                 return b""
             case Failed():
                 self._over = True
-                message = UPSTREAM_BROKE + event.message
-                return self._begin() + codec_for(self._target).error_event(message, first=self._first)
+                return self._begin() + self._writer.fail(UPSTREAM_BROKE + event.message)
             case End():
                 return self._finish()
             case _:
@@ -101,15 +98,14 @@ class Translator:
 
     def _begin(self, begin: Begin | None = None) -> bytes:
         """The stream's beginning, once."""
-        if self._first:
+        if self._begun:
             return b""
-        said = self._writer.begin(begin or Begin(None, ""))
-        self._first = split(said)[0][0]
-        return said
+        self._begun = True
+        return self._writer.begin(begin or Begin(None, ""))
 
     def _finish(self) -> bytes:
         """The stream's end, once; nothing where there was no beginning. One that says nothing has none."""
-        if self._over or not self._first:
+        if self._over or not self._begun:
             return b""
         if self._stop is None and not self._blocks.any:
             return self._say(Failed("the stream ended without an answer"))

@@ -121,3 +121,7 @@ def test_our_error_event_is_one_and_keeps_its_words(dialect: Dialect) -> None:
     if dialect == "responses":
         failed = json.loads(sse.data(event))
         assert (failed["sequence_number"], failed["response"]["id"]) == (2, "resp_1")
+        whole = list(stub_dialects.streamed(dialect, Reply("x"), "m", 1, "hi"))
+        held, _ = through(dialect, whole)
+        failed = json.loads(sse.data(held.error_event("it cannot be stored")))
+        assert failed["sequence_number"] == len(whole) - 1, "in place of the one that is held back"

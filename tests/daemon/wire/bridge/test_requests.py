@@ -71,7 +71,7 @@ requests = st.builds(
         max_tokens=st.integers(1, 9000),
         temperature=st.none() | st.floats(0, 0.9),
     ),
-    st.none() | st.just(Format(SCHEMA)),
+    st.none() | st.just(Format(SCHEMA | {"additionalProperties": False})),
     st.booleans(),
 )
 
