@@ -1,18 +1,11 @@
 """A key in the wrong place of the configuration: no screen and no log has it."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.e2e.terminal import Terminal
 
 KEY = "sk-ant-api03-" + "x9Ab" * 20
 UPSTREAM = '[[upstream]]\nname = "a"\nbase_url = "http://127.0.0.1:9"\n'
-
-
-@pytest.fixture
-def here(tmp_path: Path) -> Terminal:
-    return Terminal(tmp_path)
 
 
 @pytest.mark.parametrize(
