@@ -2,6 +2,9 @@
 
 Each verb is a function of its words that returns an exit code: 0 done, 1 failed, 2 wrong usage or
 configuration, 4 not found, 70 a bug. To add one: a line in `VERBS`.
+
+What an error tells is masked: a key that stands where it does not belong would go to the screen and into the
+log.
 """
 
 import io
@@ -11,6 +14,7 @@ import traceback
 from collections.abc import Sequence
 from importlib import import_module
 
+from daemon.scrub import masked
 from reef._plain import error_text, exit_code
 from reef.errors import ReefError
 
@@ -31,7 +35,7 @@ def main(words: Sequence[str]) -> int:
     try:
         code: int = getattr(import_module(module), function)(list(words[1:]))
     except ReefError as error:
-        print(error_text(error), file=sys.stderr)
+        print(masked(error_text(error)), file=sys.stderr)
         return exit_code(error)
     except KeyboardInterrupt:
         return 130

@@ -19,6 +19,7 @@ from typing import Protocol, cast
 from pydantic import BaseModel
 
 import reef
+from daemon.scrub import masked
 from daemon.settings.home import Home
 from daemon.settings.load import Loaded, find_config, load_settings
 from daemon.settings.lock import hold
@@ -71,7 +72,7 @@ def serve(words: Sequence[str]) -> int:
     try:
         _run(arguments, rest, line)
     except ReefError as error:
-        told = {"message": error.message, "hint": error.hint}
+        told = {"message": masked(error.message), "hint": masked(error.hint)}
         line({"error": told, "exit": exit_code(error), "type": error.type})
         raise
     return 0

@@ -57,8 +57,9 @@ def load_tasks(path: Path) -> tuple[Task, ...]:
         raise ConfigError(
             f"cannot read the tasks in {path}: {error.strerror}", hint="`reef init` writes an example"
         ) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{path} is not UTF-8 text", hint="save it as UTF-8") from None
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{path}:{line}: this is not UTF-8 text", hint="save it as UTF-8") from None
     match path.suffix:
         case ".toml":
             rows = _toml_rows(path, text)
@@ -164,8 +165,9 @@ def _toml_rows(path: Path, text: str) -> list[Row]:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        line = _TOML_AT.search(str(error))
-        raise ConfigError(f"{path}{':' + line[1] if line else ''}: not TOML: {error}", hint=_HINT) from None
+        found = _TOML_AT.search(str(error))
+        line = found[1] if found else len(text.splitlines())  # else at the end of the document
+        raise ConfigError(f"{path}:{line}: not TOML: {error}", hint=_HINT) from None
     if strange := next((key for key in data if key != "task"), None):
         raise ConfigError(f"{path}: `{strange}` is not a key here", hint="tasks are written as `[[task]]`")
     tasks = data.get("task", [])

@@ -93,6 +93,7 @@ def _refuse_passthrough(loaded: Loaded, name: str, section: RecipeSection) -> No
             ("recipe", name),
             f"recipe `{name}` calls a model, and upstream `{upstream.name}` takes only its clients' own keys",
             hint="add an [[upstream]] with api_key_env and a model for it to ask",
+            whole=True,
         )
 
 

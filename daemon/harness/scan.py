@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from daemon.harness.text import comparable
-from daemon.wire.scrub import find_credential
+from daemon.scrub import find_credential
 from reef.errors import Refused
 from reef.tree import Entry
 

@@ -6,7 +6,7 @@ wrapper's) or what an exchange is (`daemon.serving`).
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -109,7 +109,7 @@ class InferenceApp:
         method, dialect = scope["method"], dialect_of(place.path)
         try:
             recorded = method == "POST" and dialect is not None
-            if not recorded and (own := await self._other(scope, place.path, headers)) is not None:
+            if not recorded and (own := await self._other(scope, place, headers)) is not None:
                 await _write(own, send)
                 return
             body = await read_body(receive, self._max_body)
@@ -184,9 +184,9 @@ class InferenceApp:
             del self._running[task]
             watch.end()
 
-    async def _other(self, scope: Scope, path: str, headers: list[Header]) -> Answer | None:
+    async def _other(self, scope: Scope, place: Place, headers: list[Header]) -> Answer | None:
         """What is answered here; None for what is passed on."""
-        named, method = dict(headers), scope["method"]
+        named, method, path = dict(headers), scope["method"], place.path
         if method == "GET" and path == "/responses" and named.get("upgrade", "").lower() == "websocket":
             answer = refusal(
                 Unsupported("this server has no websockets", hint="use HTTP"), codec_for("responses")
@@ -196,18 +196,22 @@ class InferenceApp:
             return answer
         allowed = methods_of(path)
         if method in allowed and method != "POST":
-            return await self._models(path[len("/models/") :], anthropic="anthropic-version" in named)
+            return await self._models(place, named)
         if self._relay.takes(method, path):
             return None
         if allowed:
             return wrong_method(method, path, allowed, shape_of(path, named))
         raise unknown_path(scope, path, named)
 
-    async def _models(self, wanted: str, *, anthropic: bool) -> Answer:
-        router = self._exchange.router
-        taker = await router.taker(wanted) if wanted else None
-        models = [(taker, wanted)] if taker is not None else await router.models()
-        return model_list(models, wanted, anthropic=anthropic)
+    async def _models(self, place: Place, headers: Mapping[str, str]) -> Answer:
+        """What the same client can ask for: by the same scenario, in the dialects of the same provider."""
+        router, wanted = self._exchange.router, place.path[len("/models/") :]
+        anthropic = "anthropic-version" in headers
+        scenario = headers.get("x-reef-scenario") or place.scenario or DEFAULT_SCENARIO
+        upstream = self._exchange.upstream_of(check_scenario(scenario))
+        dialects: tuple[Dialect, ...] = ("messages",) if anthropic else ("chat", "responses")
+        models = await router.models(dialects, upstream, wanted=wanted or None)
+        return model_list(models, wanted, router.configured(), anthropic=anthropic)
 
 
 def _unpacked(body: bytes, encoding: str | None, limit: int) -> bytes:

@@ -9,9 +9,15 @@ from daemon.serving.call import Answer
 from reef.errors import NotFound
 from reef.runtime import Runtime
 
+_TOLD = 10
+"""How many models the hint names."""
 
-def model_list(models: Sequence[tuple[Runtime, str]], model_id: str, *, anthropic: bool) -> Answer:
-    """The answer for all models, or the one named. Raises NotFound when there is none of that name."""
+
+def model_list(
+    models: Sequence[tuple[Runtime, str]], model_id: str, configured: Sequence[str], *, anthropic: bool
+) -> Answer:
+    """The answer for all models, or the one named. Raises NotFound when there is none of that name, with what
+    there is; where nobody lists any that is what is `configured`, patterns too."""
     rows = [_anthropic(name) if anthropic else _openai(runtime, name) for runtime, name in models]
     if not model_id:
         page: dict[str, Any] = {"object": "list", "data": rows}
@@ -22,8 +28,8 @@ def model_list(models: Sequence[tuple[Runtime, str]], model_id: str, *, anthropi
     for row in rows:
         if row["id"] == model_id:
             return _json(row)
-    known = ", ".join(row["id"] for row in rows[:10]) or "none"
-    raise NotFound(f"no upstream offers the model `{model_id}`", hint=f"there is: {known}")
+    known = [row["id"] for row in rows[:_TOLD]] + ["..."] * (len(rows) > _TOLD) or configured or ["none"]
+    raise NotFound(f"no upstream offers the model `{model_id}`", hint=f"there is: {', '.join(known)}")
 
 
 def _openai(runtime: Runtime, name: str) -> dict[str, Any]:

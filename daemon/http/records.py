@@ -33,7 +33,7 @@ def _filter(request: Request, scenario: str | None, *, payload: bool) -> Filter:
     query = request.query_params
     order = query.get("order", "asc")
     if order not in _ORDERS:
-        raise Invalid(f"`order` must be asc or desc, not `{order}`")
+        raise Invalid(f"there is no order `{order[:40]}`", hint=f"one of {', '.join(_ORDERS)}")
     shown = query.get("payload")
     return Filter(
         scenario=scenario,

@@ -86,13 +86,13 @@ async def json_body(request: Request) -> Any:
     try:
         return orjson.loads(b"".join(chunks) or b"{}")
     except orjson.JSONDecodeError as error:
-        raise Invalid(f"the body is not JSON: {error}") from error
+        raise Invalid(f"the body is not JSON: {error}", hint="send one JSON object") from error
 
 
 def object_with(body: Any, *allowed: str) -> dict[str, Any]:
     """The body as an object that has no other keys."""
     if not isinstance(body, dict):
-        raise Invalid("the body must be a JSON object")
+        raise Invalid("the body must be a JSON object", hint=f"its keys: {', '.join(allowed)}")
     if unknown := [key for key in body if key not in allowed]:
         raise Invalid(f"`{unknown[0]}` is not known here", hint=f"known: {', '.join(allowed)}")
     return body
@@ -103,7 +103,7 @@ def text_field(body: dict[str, Any], key: str, *, required: bool = True) -> str 
     if value is None and not required:
         return None
     if not isinstance(value, str) or not value:
-        raise Invalid(f"`{key}` must be a string that is not empty")
+        raise Invalid(f"`{key}` must be a string that is not empty", hint=f'send {{"{key}": "..."}}')
     return value
 
 

@@ -69,7 +69,10 @@ async def update(request: Request) -> Json:
     if mode not in _MODES:
         raise Invalid(f"`{mode}` is not a training mode", hint=f"one of {', '.join(_MODES)}")
     if here.recipe_of(scenario.name).surface == "none":
-        raise Unsupported(f"scenario `{scenario.name}` only records, so it has no training mode")
+        raise Unsupported(
+            f"scenario `{scenario.name}` only records, so it has no training mode",
+            hint="give it a recipe that learns, in a [[scenario]] of the configuration",
+        )
     await here.scenarios.set_training_mode(scenario.name, mode)
     here.growth.poke(scenario.name)
     return Json({"scenario": scenario.name, "training_mode": mode})

@@ -13,9 +13,9 @@ import zstandard
 from sqlalchemy import Connection, bindparam, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from daemon.scrub import mask
 from daemon.store.quick import Quick
 from daemon.store.schema import pieces
-from daemon.wire.scrub import mask
 from reef.errors import Unavailable
 
 HASH_BYTES = 16

@@ -12,10 +12,10 @@ from daemon.records.draft import Draft
 from daemon.records.entry import Entry, EntryMaker, PriceOf
 from daemon.records.retries import supersede
 from daemon.records.tally import Tally
+from daemon.scrub import mask
 from daemon.store.quick import Quick
 from daemon.store.schema import aliases, records, scenarios
 from daemon.store.store import Store
-from daemon.wire.scrub import mask
 from reef.errors import NotFound, Unavailable
 
 _RELEASE_OF = (

@@ -13,11 +13,11 @@ from daemon.records.draft import Draft
 from daemon.records.keeping import Bodies, Commit, Kept
 from daemon.records.kinds import kind_of
 from daemon.records.retries import MessageNames
+from daemon.scrub import mask, masked_name
 from daemon.store.codec import dump
 from daemon.wire.bridge.crossing import read_answer
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in
-from daemon.wire.scrub import mask, masked_name
 from reef.errors import Invalid
 from reef.feedback import Usage
 from reef.ids import rfc3339

@@ -8,9 +8,9 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, LargeBinary, bindparam, exists, select, tuple_
 
 from daemon.records.query import Stored, find, to_wire
+from daemon.scrub import masked_name
 from daemon.store.quick import Quick
 from daemon.store.schema import pairs, records
-from daemon.wire.scrub import masked_name
 from reef.errors import Invalid
 
 MAX_LIMIT = 1000

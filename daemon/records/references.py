@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, RowMapping, select
 
 from daemon.records.book import RecordBook
+from daemon.scrub import masked_name
 from daemon.store.schema import aliases, records
-from daemon.wire.scrub import masked_name
 from reef.errors import Invalid
 
 

@@ -1,8 +1,9 @@
 """Which runtime answers which request, and by which name it knows the model."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from itertools import chain
 
 from daemon.runtimes.prices import PriceTable
 from daemon.settings.model import PriceRow, UpstreamSection
@@ -41,14 +42,7 @@ class Router:
             Unsupported: no runtime speaks the dialect, and no bridge leads anywhere.
             NotFound: none takes the model.
         """
-        able = [runtime for runtime in self.runtimes if runtime.speaks(dialect)]
-        able += [
-            runtime
-            for runtime in self.runtimes
-            if runtime not in able and bridged_to(dialect, runtime.speaks) is not None
-        ]
-        if upstream is not None:
-            able = [runtime for runtime in able if runtime.name == upstream]
+        able = self._able(dialect, upstream)
         if not able:
             there = ", ".join(f"`{runtime.name}` ({runtime.kind})" for runtime in self.runtimes) or "none"
             wanted = f"upstream `{upstream}` does not speak" if upstream else "no upstream speaks"
@@ -60,11 +54,20 @@ class Router:
             return able[0]
         if found := self._configured(able, model) or self._open(able, model):
             return found
-        taken = ", ".join(pattern for runtime in able for pattern in self._patterns(runtime))
         raise NotFound(
             f"no upstream takes the model `{model}`" if model else "the request names no model",
-            hint=f"there is: {taken}",
+            hint=f"there is: {', '.join(self.configured(able))}",
         )
+
+    def _able(self, dialect: Dialect, upstream: str | None) -> list[Runtime]:
+        """Those that can answer in a dialect, by themselves first; of them `upstream`, where one is named."""
+        able = [runtime for runtime in self.runtimes if runtime.speaks(dialect)]
+        able += [
+            runtime
+            for runtime in self.runtimes
+            if runtime not in able and bridged_to(dialect, runtime.speaks) is not None
+        ]
+        return [runtime for runtime in able if upstream in (None, runtime.name)]
 
     def speaker(self, dialect: Dialect, upstream: str | None = None) -> Runtime:
         """The first runtime that speaks a dialect by itself, for a request that can name no model; `upstream`
@@ -178,33 +181,44 @@ class Router:
         section = self._sections.get(runtime.name)
         return section is not None and section.auth == "passthrough"
 
-    async def models(self) -> list[tuple[Runtime, str]]:
-        """Every model with the runtime that offers it, aliases too; of equal names the first."""
-        found: dict[str, Runtime] = {}
-        for runtime, names in await self._lists():
-            for name in names:
-                found.setdefault(name, runtime)
-        return [(runtime, name) for name, runtime in found.items()]
+    def configured(self, runtimes: Sequence[Runtime] | None = None) -> list[str]:
+        """The models that are configured, by name or by pattern; of these runtimes, else of all."""
+        found: dict[str, None] = {}
+        for runtime in self.runtimes if runtimes is None else runtimes:
+            own = (runtime.model,) if runtime.model else ()
+            found |= dict.fromkeys((*own, *self._patterns(runtime), *self._aliases(runtime)))
+        return list(found)
 
-    async def taker(self, model: str) -> Runtime | None:
-        """Who is asked for a model: one that lists it, else one configured for it, else the first that takes
-        any. None where that one lists its models, and this is none of them."""
-        lists = await self._lists()
-        for runtime, names in lists:
-            if model in names:
-                return runtime
-        if (found := self._configured(self.runtimes, model)) is not None:
-            return found
-        taker = self._open(self.runtimes, model)
-        return next((runtime for runtime, names in lists if runtime is taker and not names), None)
-
-    async def _lists(self) -> list[tuple[Runtime, list[str]]]:
-        """Each runtime with the models it offers, aliases too."""
+    async def models(
+        self,
+        dialects: Sequence[Dialect],
+        upstream: str | None = None,
+        *,
+        wanted: str | None = None,
+    ) -> list[tuple[Runtime, str]]:
+        """Every model that a request in one of the dialects can ask for, and who is asked then; `upstream` is
+        the one that a scenario has of its own. An upstream that lists its models has those and what it is
+        configured for, another one any. Of what nobody lists only `wanted` is told.
+        """
         lists = await asyncio.gather(*(runtime.models() for runtime in self.runtimes))
-        return [
-            (runtime, [*names, *(name for name in self._aliases(runtime) if not _WILD & set(name))])
-            for runtime, names in zip(self.runtimes, lists, strict=True)
-        ]
+        offers = {runtime: set(names) for runtime, names in zip(self.runtimes, lists, strict=True)}
+        told = [*chain(*lists), *(name for name in self.configured() if not _WILD & set(name))]
+        ables = [self._able(dialect, upstream) for dialect in dialects]
+        found: list[tuple[Runtime, str]] = []
+        for name in dict.fromkeys(told if wanted is None else [*told, wanted]):
+            takers = (self._taker(name, able, offers, named=upstream is not None) for able in ables)
+            if (taker := next(filter(None, takers), None)) is not None:
+                found.append((taker, name))
+        return found
+
+    def _taker(
+        self, model: str, able: Sequence[Runtime], offers: Mapping[Runtime, set[str]], *, named: bool
+    ) -> Runtime | None:
+        """Who of those that are able is asked for a model, and has it as far as can be told."""
+        if (found := self._configured(able, model)) is not None:
+            return found
+        first = next(iter(able), None) if named else self._open(able, model)
+        return first if first is not None and (not offers[first] or model in offers[first]) else None
 
     def states(self) -> list[RuntimeState]:
         return [runtime.state() for runtime in self.runtimes]

@@ -13,9 +13,9 @@ from daemon.runtimes.http.errors import Closed, HttpError, ReadTimedOut
 from daemon.runtimes.http.response import Response
 from daemon.runtimes.keys import key_of
 from daemon.runtimes.queue import FairQueue, Slot
+from daemon.settings.address import base_address
 from daemon.settings.model import UpstreamSection
 from daemon.wire.headers import CREDENTIALS, for_upstream
-from reef._url import http_address
 from reef.errors import ConfigError, Invalid, Unauthorized
 from reef.runtime import Dialect, Header, ProviderRequest, ProviderResponse, RuntimeKind, RuntimeState
 
@@ -32,10 +32,10 @@ def full_base(base_url: str) -> str:
     """The base that a request's path is appended to: without a path of its own it gets `/v1`.
 
     Raises:
-        ConfigError: it is no http(s) URL.
+        ConfigError: it is no http(s) URL, or not the base of one.
     """
     try:
-        parts = http_address(base_url.strip())
+        parts = base_address(base_url)
     except Invalid as error:
         raise ConfigError(f"an upstream's address is wrong: {error.message}", hint=error.hint) from error
     path = parts.path.rstrip("/") or "/v1"

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from daemon.records.draft import RecordKind
-from daemon.wire.scrub import masked_name
+from daemon.scrub import masked_name
 from reef.ids import DEFAULT_SCENARIO
 from reef.runtime import Dialect, Header
 

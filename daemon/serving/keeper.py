@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Literal
 
 from daemon.records.draft import Draft
+from daemon.scrub import mask
 from daemon.serving.ports import RecordAppender
-from daemon.wire.scrub import mask
 from reef.errors import Unavailable
 
 log = logging.getLogger(__name__)

@@ -2,10 +2,11 @@
 
 import difflib
 
-from daemon.settings.model import Settings, UpstreamSection
+from daemon.settings.address import base_address
+from daemon.settings.check_key import check_key
+from daemon.settings.model import Settings
 from daemon.settings.positions import KeyPath
 from daemon.settings.where import Where
-from reef._url import http_address
 from reef.errors import Invalid
 from reef.home import is_loopback
 
@@ -46,34 +47,12 @@ def _check_upstreams(settings: Settings, where: Where) -> None:
                 hint="give each its own name",
             )
         seen.add(upstream.name)
-        _check_key(upstream, index, where)
+        check_key(upstream, index, where)
         try:
-            http_address(upstream.base_url.strip())
+            base_address(upstream.base_url)
         except Invalid as error:
             at = ("upstream", index, "base_url")
             raise where.error(at, error.message, hint=error.hint) from error
-
-
-def _check_key(upstream: UpstreamSection, index: int, where: Where) -> None:
-    sources = [name for name in ("api_key_env", "api_key_file") if getattr(upstream, name) is not None]
-    if upstream.auth == "passthrough" and sources:
-        raise where.error(
-            ("upstream", index, sources[0]),
-            f'`auth = "passthrough"` sends the client\'s own credentials, and `{sources[0]}` another key',
-            hint="leave one of them out",
-        )
-    if upstream.api_key_env is not None and not upstream.api_key_env.strip():
-        raise where.error(
-            ("upstream", index, "api_key_env"),
-            "`api_key_env` is empty",
-            hint="name the variable that holds the key, or leave it out",
-        )
-    if len(sources) > 1:
-        raise where.error(
-            ("upstream", index, sources[1]),
-            f"`{sources[0]}` and `{sources[1]}` each name a key",
-            hint="leave one of them out",
-        )
 
 
 def _check_named_upstreams(settings: Settings, where: Where) -> None:
@@ -120,7 +99,10 @@ def _check_budgets(settings: Settings, where: Where) -> None:
     for index, budget in enumerate(settings.budget):
         if budget.usd_per_day is None and budget.tokens_per_day is None:
             raise where.error(
-                ("budget", index), "this budget bounds nothing", hint="add `usd_per_day` or `tokens_per_day`"
+                ("budget", index),
+                "this budget bounds nothing",
+                hint="add `usd_per_day` or `tokens_per_day`",
+                whole=True,
             )
 
 

@@ -89,18 +89,26 @@ def load_settings(
 
 def _read(file: Path) -> tuple[Data, Lines]:
     try:
-        text = file.read_text("utf-8-sig")
+        data = file.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"cannot read {shown(file)}\n{error.strerror}", hint="check its permissions"
         ) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(f"{shown(file)} is not UTF-8 text", hint="save it as UTF-8") from error
-    text = text.replace("\r\n", "\n")
-    data, lines = _read_yaml(file, text) if file.suffix in (".yaml", ".yml") else _read_toml(file, text)
-    if not isinstance(data, dict):
+    text = _decoded(file, data)
+    found, lines = _read_yaml(file, text) if file.suffix in (".yaml", ".yml") else _read_toml(file, text)
+    if not isinstance(found, dict):
         raise ConfigError(f"{shown(file)} holds no sections", hint="start one with `reef:`")
-    return data, lines
+    return found, lines
+
+
+def _decoded(file: Path, data: bytes) -> str:
+    """The text of a file, its lines ended by LF."""
+    data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        raise ConfigError(f"{shown(file)}:{line}: this is not UTF-8 text", hint="save it as UTF-8") from error
 
 
 def _read_toml(file: Path, text: str) -> tuple[Any, Lines]:
@@ -108,9 +116,9 @@ def _read_toml(file: Path, text: str) -> tuple[Any, Lines]:
         return tomllib.loads(text), toml_lines(text)
     except tomllib.TOMLDecodeError as error:
         what, _, place = str(error).rpartition(" (at ")
-        line = place.removeprefix("line ").split(",")[0].rstrip(")")
-        at = f":{line}" if line.isdigit() else ""
-        raise ConfigError(f"{shown(file)}{at}: {what or error}", hint="this is not valid TOML") from error
+        line = place.removeprefix("line ").split(",")[0]
+        at = line if line.isdigit() else len(text.splitlines()) or 1  # else at the end of the document
+        raise ConfigError(f"{shown(file)}:{at}: {what or error}", hint="this is not valid TOML") from error
 
 
 def _read_yaml(file: Path, text: str) -> tuple[Any, Lines]:
@@ -120,7 +128,13 @@ def _read_yaml(file: Path, text: str) -> tuple[Any, Lines]:
     except yaml.MarkedYAMLError as error:
         at = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
         raise ConfigError(f"{shown(file)}{at}: {error.problem}", hint="this is not valid YAML") from error
-    except yaml.YAMLError as error:
+    except yaml.reader.ReaderError as error:
+        line, character = text.count("\n", 0, error.position) + 1, f"#x{error.character:04x}"
+        raise ConfigError(
+            f"{shown(file)}:{line}: the character {character} may not stand there",
+            hint="this is not valid YAML",
+        ) from error
+    except (yaml.YAMLError, ValueError) as error:  # a ValueError: a date that is none
         raise ConfigError(f"{shown(file)}: {error}", hint="this is not valid YAML") from error
 
 

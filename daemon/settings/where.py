@@ -10,9 +10,13 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from daemon.scrub import MASK, is_key, masked
 from daemon.settings.positions import KeyPath, Lines
 from daemon.settings.wanted import wanted_of
 from reef.errors import ConfigError
+
+_SECRET = frozenset(("token", "api_key_env", "api_key_file"))
+"""Settings whose wrong value may be a key, and is not shown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +27,10 @@ class Where:
     lines: Lines = field(default_factory=dict)
     origins: Mapping[KeyPath, str] = field(default_factory=dict)
 
-    def error(self, path: KeyPath, message: str, *, hint: str = "") -> ConfigError:
-        """The error for the value at `path`: `reef.toml:7 [reef]: message`."""
-        return ConfigError(f"{self._place(path)}{message}", hint=hint)
+    def error(self, path: KeyPath, message: str, *, hint: str = "", whole: bool = False) -> ConfigError:
+        """The error for the value at `path`: `reef.toml:7 [reef]: message`. `whole`: `path` is a section, and
+        the mistake is none of a single key."""
+        return ConfigError(f"{self._place((*path, '') if whole else path)}{message}", hint=hint)
 
     def line(self, path: KeyPath) -> int:
         """The line of `path`, or of the nearest thing that encloses it; 0 where no file has it."""
@@ -76,14 +81,17 @@ def from_validation(
         return where.error(path, f"`{key}` is missing", hint=where.how_to_add(path))
     wanted, hint = wanted_of(first, path)
     hint = hint or _example(model, inner) or "docs/reference/configuration.md lists the settings"
-    return where.error(path, f"`{key}` {wanted}, not {_brief(first['input'])}", hint=hint)
+    given = "" if key in _SECRET else f", not {_brief(first['input'])}"
+    whole = first["type"] in ("value_error", "assertion_error") and bool(keys_of(model, inner))
+    return where.error(path, f"`{key}` {wanted}{given}", hint=hint, whole=whole)
 
 
 def unknown_key(where: Where, path: KeyPath, key: str, known: Collection[str]) -> ConfigError:
     """`key` stands at `path`, where only `known` may."""
     near = difflib.get_close_matches(key, known, n=1)
     hint = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(sorted(known))}"
-    return where.error(path, f"`{key}` is not a setting", hint=hint)
+    told = MASK.decode() if is_key(key) else key
+    return where.error(path, f"`{told}` is not a setting", hint=hint)
 
 
 def keys_of(model: type[BaseModel], path: KeyPath) -> set[str]:
@@ -157,5 +165,5 @@ def _section(path: KeyPath, lines: Lines) -> str:
 
 
 def _brief(value: Any) -> str:
-    text = json.dumps(value, default=str)
+    text = masked(json.dumps(value, default=str))
     return text if len(text) <= 40 else f"{text[:37]}..."

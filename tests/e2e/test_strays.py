@@ -62,3 +62,30 @@ def test_other_paths_are_told_in_reefs_own(daemon: Daemon, path: str) -> None:
     with daemon.client() as client:
         answer = client.post(f"{daemon.url}{path}", json={})
     assert (answer.status_code, answer.json()["error"]["type"]) == (404, "not_found")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "hint"),
+    [
+        ("GET", "/", "Reef's own routes are below /reef (GET /reef/status tells what runs)"),
+        ("GET", "/reef", "Reef's own routes are below /reef"),
+        ("GET", "/reef/statu", "did you mean /reef/status?"),
+        ("POST", "/reef/status", "send GET or HEAD"),
+        ("DELETE", "/reef/scenarios", "send GET or HEAD or POST"),
+        ("GET", "/reef/records?order=up", "one of asc, desc"),
+        ("POST", "/reef/scenarios", 'send {"name": "..."}'),
+    ],
+)
+def test_what_reef_itself_refuses_has_a_hint(daemon: Daemon, method: str, path: str, hint: str) -> None:
+    with daemon.client() as client:
+        answer = client.request(method, f"{daemon.url}{path}", json={} if method == "POST" else None)
+    assert (answer.status_code >= 400, answer.json()["error"]["hint"][: len(hint)]) == (True, hint)
+
+
+@pytest.mark.parametrize(
+    ("body", "hint"), [(b"{", "send one JSON object"), (b"[]", "its keys: name, release_id")]
+)
+def test_a_body_that_is_no_object(daemon: Daemon, body: bytes, hint: str) -> None:
+    with daemon.client() as client:
+        answer = client.post(f"{daemon.url}/reef/scenarios", content=body)
+    assert (answer.status_code, answer.json()["error"]["hint"]) == (400, hint)

@@ -92,6 +92,20 @@ def test_json_lines_name_the_line(tmp_path: Path, line: str, says: str) -> None:
         load_tasks(write(tmp_path, f"{first}\n{line}\n", "t.jsonl"))
 
 
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (b"# a\n# caf\xe9\n", r"t.toml:2: this is not UTF-8 text"),
+        (b"[[task]]\nid = '''\n", r"t.toml:2: not TOML"),
+    ],
+)
+def test_what_cannot_be_read_has_a_line(tmp_path: Path, data: bytes, says: str) -> None:
+    path = tmp_path / "t.toml"
+    path.write_bytes(data)
+    with pytest.raises(ConfigError, match=says):
+        load_tasks(path)
+
+
 def test_unreadable_files(tmp_path: Path) -> None:
     for path in (tmp_path / "none.toml", write(tmp_path, "", "t.csv")):
         with pytest.raises(ConfigError):

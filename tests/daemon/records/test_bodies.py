@@ -10,8 +10,8 @@ from daemon.records.bodies import Masking, load_body, store_pieces
 from daemon.records.cutting import CUT_FROM_BYTES, cut
 from daemon.records.listing import Filter, listing
 from daemon.records.query import find, to_wire
+from daemon.scrub import masked_name
 from daemon.store.schema import pieces, records, reports
-from daemon.wire.scrub import masked_name
 from tests.daemon.records.desk import Desk
 
 LONG = "x" * CUT_FROM_BYTES

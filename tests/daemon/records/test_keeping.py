@@ -15,8 +15,8 @@ from daemon.records.cutting import CUT_FROM_BYTES
 from daemon.records.draft import Draft
 from daemon.records.keeping import MOST_KEPT, MOST_KEPT_BYTES, Bodies
 from daemon.records.query import find
+from daemon.scrub import mask
 from daemon.store.schema import pieces
-from daemon.wire.scrub import mask
 from reef.errors import NotFound
 from reef.feedback import Usage
 from tests.daemon.records.desk import Desk

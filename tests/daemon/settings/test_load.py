@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from pydantic import BaseModel, Field, field_validator
+from pydantic import BaseModel, Field, field_validator, model_validator
 
 from daemon.settings.home import Home
 from daemon.settings.load import find_config, load_settings
@@ -195,6 +195,46 @@ def test_yaml_mistakes_have_lines_too(folder: Path) -> None:
         load(folder, "reef:\n  port: [1\n", "reef.yaml")
     with pytest.raises(ConfigError, match="holds no sections"):
         load(folder, "- 1\n", "reef.yaml")
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("reef.toml", b"[reef]\r\n# caf\xe9\r\n", "reef.toml:2: this is not UTF-8 text"),
+        ("reef.yaml", b"\xef\xbb\xbfreef:\n  port: 1\n  # caf\xe9\n", "reef.yaml:3: this is not UTF-8 text"),
+        ("reef.toml", "[reef]\n".encode("utf-16"), "reef.toml:1: this is not UTF-8 text"),
+        ("reef.toml", b"[reef]\ntoken = '''\nx\n", "reef.toml:3: Expected"),
+        ("reef.yaml", b"reef:\n  port: \x01\n", "reef.yaml:2: the character #x0001 may not stand there"),
+        ("reef.yaml", b"reef:\n  port: 2020-13-45\n", "reef.yaml: month must be in 1..12"),
+    ],
+)
+def test_what_cannot_be_read_has_a_line(folder: Path, name: str, data: bytes, message: str) -> None:
+    (folder / name).write_bytes(data)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(folder / name)
+    assert caught.value.message.startswith(message)
+    assert caught.value.hint
+
+
+def test_a_mistake_of_a_section_names_it(folder: Path) -> None:
+    with pytest.raises(ConfigError, match=r"^reef.toml:3 \[\[budget\]\]: this budget bounds nothing"):
+        load(folder, "[reef]\nport = 1\n[[budget]]\nhard = true\n")
+    with pytest.raises(ConfigError, match=r"^reef.yaml:2 \[\[budget\]\]: this budget bounds nothing"):
+        load(folder, "budget:\n- hard: true\n", "reef.yaml")
+    with pytest.raises(ConfigError, match=r"^--budget.0.hard: this budget bounds nothing"):
+        load_settings(None, words=["--budget.0.hard", "true"])
+
+    class Both(BaseModel):
+        a: int = 0
+
+        @model_validator(mode="after")
+        def _check(self) -> "Both":
+            if self.a:
+                raise ValueError("a needs b")
+            return self
+
+    with pytest.raises(ConfigError, match=r"^reef.toml:1 \[recipe.x\]: `x` is wrong: a needs b"):
+        load(folder, "[recipe.x]\na = 1\n", options_of=lambda _: Both)
 
 
 def test_a_byte_order_mark_is_no_mistake(folder: Path) -> None:

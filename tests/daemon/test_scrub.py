@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daemon.wire.scrub import MASK, SHAPES, find_credential, mask, masked_name
+from daemon.scrub import MASK, SHAPES, find_credential, mask, masked_name
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow" + "A" * 60 + "\n-----END RSA PRIVATE KEY-----"
 SECRETS = [

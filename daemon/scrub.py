@@ -1,7 +1,7 @@
-"""Credential-shaped literals in bytes: finding them, and masking them before anything is stored.
+"""Credential-shaped literals: finding them, and masking them before anything is stored or shown.
 
-One list of shapes serves the record scrubber and the checks on a harness tree. A literal is replaced by
-plain ASCII without quotes or backslashes, so JSON stays JSON.
+One list of shapes serves the record scrubber, the checks on a harness tree and those on the configuration. A
+literal is replaced by plain ASCII without quotes or backslashes, so JSON stays JSON.
 """
 
 import re
@@ -106,6 +106,10 @@ SHAPES = (
 )
 
 
+_PARTS = re.compile(r"[^A-Za-z0-9]+")
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])[A-Za-z0-9]{16,}")
+"""A part of a name with as many characters, of which some are digits and some are no capitals."""
+
 _HINTS = tuple(dict.fromkeys((hint, shape.folded) for shape in SHAPES for hint in shape.hints))
 
 
@@ -126,10 +130,21 @@ def masked_name(name: str) -> str:
     return f"{safe.decode()} {blake2b(said, digest_size=4).hexdigest()}" if hits else name
 
 
+def masked(text: str) -> str:
+    """`text` with each credential-shaped literal replaced, for what is shown or logged."""
+    return mask(text.encode("utf-8", "replace"))[0].decode()
+
+
 def find_credential(text: str) -> str | None:
     """What kind of credential `text` seems to hold, in words ("a GitHub token"), or None."""
     data = text.encode("utf-8", "replace")
     return next((shape.name for shape in _candidates(data) if shape.expression.search(data)), None)
+
+
+def is_key(text: str) -> bool:
+    """Whether `text`, which should be a name, is a key instead: of a known shape, or with letters and digits
+    mixed as in no word."""
+    return find_credential(text) is not None or any(_RANDOM.fullmatch(part) for part in _PARTS.split(text))
 
 
 def _candidates(data: bytes) -> list[Shape]:
