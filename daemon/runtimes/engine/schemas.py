@@ -57,7 +57,7 @@ def _guided(said: bytes) -> tuple[bytes, tuple[str, ...]]:
     try:
         schema = _shaped(orjson.loads(said))
         lost: list[str] = []
-        if _refusal(schema, strict=True) is not None or _counts_far(schema):
+        if _counts_far(schema) or _refusal(schema, strict=True) is not None:
             schema = _without(schema, _unguided, lost)
             lost += _overlapping(schema)
         grammar_of(schema)
@@ -105,7 +105,10 @@ def _shaped(schema: Json) -> Json:
     schemas are put together (`allOf`) that stays open, as one of them may name what another does not."""
     schema = _without(schema, _dialect, [])
     nodes = [node for _, node in _nodes(schema)]
-    together = any(_joins(node) for node in nodes)
+    joined = [inner for node in nodes if _joins(node) for _, inner in _nodes(node)]
+    if any("$ref" in node for node in joined):
+        joined += [node for key in ("$defs", "definitions") for _, node in _nodes({key: schema.get(key)})]
+    together = {id(node) for node in joined}
     for node in nodes:
         if isinstance(node.get("items"), list):  # as drafts before 2020-12 say it
             node["prefixItems"] = node.pop("items")
@@ -117,8 +120,14 @@ def _shaped(schema: Json) -> Json:
             elif "items" in node or "prefixItems" in node:
                 node["type"] = "array"
         names, required = node.get("properties"), node.get("required", [])
-        named = isinstance(names, dict) and isinstance(required, list) and all(key in names for key in required)
-        if named and not together and not node.keys() & {"additionalProperties", "patternProperties"}:
+        named = (
+            isinstance(names, dict) and isinstance(required, list) and all(key in names for key in required)
+        )
+        if (
+            named
+            and id(node) not in together
+            and not node.keys() & {"additionalProperties", "patternProperties"}
+        ):
             node["additionalProperties"] = False
     return schema
 

@@ -151,7 +151,11 @@ def _by_guidance(body: Json) -> Json:
     schema = body["response_format"]["json_schema"]["schema"]
     kept = {key: value for key, value in body.items() if key != "response_format"}
     told = mapping(body.get("chat_template_kwargs")) | {"enable_thinking": False}
-    return kept | {"grammar": grammar_of(schema), "chat_template_kwargs": told}
+    messages = mappings(body.get("messages"))
+    if messages and messages[-1].get("role") == "assistant":
+        # llama.cpp would go on in the middle of it, and the answer would begin with what was said before.
+        messages.append({"role": "user", "content": ""})
+    return kept | {"messages": messages, "grammar": grammar_of(schema), "chat_template_kwargs": told}
 
 
 def _more(body: Json, payload: Json) -> Json:
