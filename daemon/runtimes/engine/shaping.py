@@ -1,7 +1,7 @@
 """What an engine cannot do as it was asked, done by way of chat completions.
 
-A dialect that its server does not speak; an answer of a given shape; a tool call by grammar. Everything else is
-passed through as it is.
+A dialect that its server does not speak; an answer of a given shape; a tool call by grammar. Everything else
+is passed through as it is.
 """
 
 from collections.abc import AsyncIterator
@@ -147,7 +147,7 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
 
 
 def _by_guidance(body: Json) -> Json:
-    """With llguidance's grammar in place of the schema. It holds from the first token on: no time to think."""
+    """With llguidance's grammar in place of the schema. It holds from the first token: nothing is thought."""
     schema = body["response_format"]["json_schema"]["schema"]
     kept = {key: value for key, value in body.items() if key != "response_format"}
     told = mapping(body.get("chat_template_kwargs")) | {"enable_thinking": False}
