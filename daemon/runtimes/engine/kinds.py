@@ -17,10 +17,10 @@ from reef.runtime import DIALECTS, Dialect, RuntimeKind
 class EngineKind:
     """`dialects` are those that its own server speaks, `streams` those that it streams as they are meant;
     Reef translates the others. `calls` are the tool calls that Reef has it make by a grammar: `forced` (those
-    that the request demands), `all`, or `none`. `schemas` says who makes a grammar of a JSON schema: `guidance`,
-    a library that Reef asks what it holds, or `gbnf`, the engine's own converter, which reads less; None: what
-    the engine is sent is its own affair. `package` is the Python package that it comes in; None: a program on
-    the PATH."""
+    that the request demands), `all`, or `none`. `schemas` says who makes a grammar of a JSON schema:
+    `guidance`, a library that Reef asks what it holds, or `gbnf`, the engine's own converter, which reads
+    less; None: what the engine is sent is its own affair. `package` is the Python package that it comes in;
+    None: a program on the PATH."""
 
     name: str
     runtime: RuntimeKind
