@@ -247,3 +247,28 @@ def test_a_document_is_listed_or_refused(daemon: Daemon, stream: bool) -> None:
             assert record["dropped"] == ["messages[].content[document]"]
         else:
             assert "documents, audio and files go over no bridge" in answer.text
+
+
+def test_what_no_grammar_holds_is_listed(daemon: Daemon) -> None:
+    kind = {"type": "string", "enum": ["a", "b"], "not": {"const": "a"}}
+    tool = {
+        "name": "t",
+        "input_schema": {"type": "object", "properties": {"kind": kind}, "required": ["kind"]},
+    }
+    with anthropic.Anthropic(base_url=daemon.url, api_key=TOKEN, max_retries=0) as client:
+        raw = client.messages.with_raw_response.create(
+            model="tiny", messages=MESSAGES, max_tokens=60, tools=[tool], tool_choice={"type": "any"}
+        )
+    assert raw.parse().stop_reason == "tool_use"
+    record = daemon.get(f"/reef/records/{raw.headers['x-reef-agent-record-id']}")
+    assert record["dropped"] == ["tools[].input_schema.properties.kind.not"]
+
+
+def test_a_schema_of_nothing_is_a_refusal(daemon: Daemon) -> None:
+    schema = {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}
+    wanted = {"type": "json_schema", "json_schema": {"name": "x", "schema": schema}}
+    with (
+        openai.OpenAI(base_url=f"{daemon.url}/v1", api_key=TOKEN) as client,
+        pytest.raises(openai.BadRequestError, match="no grammar can be made of the JSON schema"),
+    ):
+        client.chat.completions.create(model="tiny", messages=MESSAGES, response_format=wanted)

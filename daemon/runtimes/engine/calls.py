@@ -4,6 +4,7 @@ An engine's own reading of tool calls depends on the model's chat template, and 
 call that the request demands. A JSON schema does, with every template.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,8 +41,9 @@ class Calls:
                 raise Invalid(f"tool_choice names `{request.choice.name}`, which is none of the tools")
         return cls(tools, mode == "auto", request.format)
 
-    def put_into(self, body: Json) -> Json:
-        """A chat completions request that asks for the object. It is answered in one piece."""
+    def put_into(self, body: Json, held: Callable[[Json, Tool | None], Json]) -> Json:
+        """A chat completions request that asks for the object. It is answered in one piece. `held` makes of a
+        tool's schema, or of that of the answer (None), what the engine holds."""
         kept = {key: value for key, value in body.items() if key not in _REPLACED}
         messages = _plain(mappings(body.get("messages")))
         if messages and messages[0].get("role") == "system":
@@ -49,7 +51,7 @@ class Calls:
             messages[0] = messages[0] | {"content": said}
         else:
             messages.insert(0, {"role": "system", "content": self._told()})
-        wanted = {"type": "json_schema", "json_schema": {"name": "call", "schema": self._schema()}}
+        wanted = {"type": "json_schema", "json_schema": {"name": "call", "schema": self._schema(held)}}
         return kept | {"messages": messages, "response_format": wanted}
 
     def taken_from(self, response: Json) -> Json:
@@ -80,16 +82,17 @@ class Calls:
         """The tool that must be called: its arguments are the whole answer."""
         return self.tools[0] if len(self.tools) == 1 and not self.optional else None
 
-    def _schema(self) -> Json:
+    def _schema(self, held: Callable[[Json, Tool | None], Json]) -> Json:
         if self._alone:
-            return self._alone.schema or {"type": "object"}
+            return held(_arguments(self._alone), self._alone)
         shapes: Json = {}
         ways: list[Json] = []
         if self.optional:
-            shapes["answer"] = _TEXT if self.format is None else self.format.schema or {"type": "object"}
+            wanted = (self.format.schema or {"type": "object"}) if self.format else None
+            shapes["answer"] = _TEXT if wanted is None else held(wanted, None)
             ways.append(_object(answer={"$ref": "#/$defs/answer"}))
         for number, tool in enumerate(self.tools):
-            shapes[f"tool{number}"] = tool.schema or {"type": "object"}
+            shapes[f"tool{number}"] = held(_arguments(tool), tool)
             ways.append(_object(name={"const": tool.name}, arguments={"$ref": f"#/$defs/tool{number}"}))
         return {"anyOf": ways, "$defs": {name: _moved(shape, name) for name, shape in shapes.items()}}
 
@@ -111,6 +114,10 @@ class Calls:
 _REPLACED = frozenset(
     ("tools", "tool_choice", "parallel_tool_calls", "response_format", "stream", "stream_options", "messages")
 )
+
+
+def _arguments(tool: Tool) -> Json:
+    return {"type": "object"} | tool.schema
 
 
 def _object(**properties: Json) -> Json:

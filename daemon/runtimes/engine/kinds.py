@@ -17,14 +17,17 @@ from reef.runtime import DIALECTS, Dialect, RuntimeKind
 class EngineKind:
     """`dialects` are those that its own server speaks, `streams` those that it streams as they are meant;
     Reef translates the others. `calls` are the tool calls that Reef has it make by a grammar: `forced` (those
-    that the request demands), `all`, or `none`. `package` is the Python package that it comes in; None: a
-    program on the PATH."""
+    that the request demands), `all`, or `none`. `schemas` says who makes a grammar of a JSON schema:
+    `guidance`, a library that Reef asks what it holds, or `gbnf`, the engine's own converter, which reads
+    less; None: what the engine is sent is its own affair. `package` is the Python package that it comes in;
+    None: a program on the PATH."""
 
     name: str
     runtime: RuntimeKind
     dialects: tuple[Dialect, ...]
     streams: tuple[Dialect, ...]
     calls: Literal["forced", "all", "none"]
+    schemas: Literal["guidance", "gbnf"] | None
     package: str | None
     remedy: str
 
@@ -56,6 +59,7 @@ KINDS = {
             dialects=("chat", "messages"),  # responses that are cut off would be called complete
             streams=("chat",),  # the others lack their first event where the answer begins within a character
             calls="forced",
+            schemas="guidance",
             package="xllamacpp",
             remedy=f"pip install 'reefd[local]', {_ELSE}",
         ),
@@ -65,6 +69,7 @@ KINDS = {
             dialects=("chat",),
             streams=("chat",),
             calls="all",
+            schemas="gbnf",
             package="llama-cpp-python",
             remedy=f"pip install 'reefd[llama-cpp]' (it is compiled, which takes minutes), {_ELSE}",
         ),
@@ -74,6 +79,7 @@ KINDS = {
             dialects=DIALECTS,
             streams=DIALECTS,
             calls="none",
+            schemas=None,
             package=None,
             remedy=f"pip install vllm where there is a GPU, start without --engine vllm, {_ELSE}",
         ),

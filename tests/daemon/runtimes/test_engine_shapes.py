@@ -162,7 +162,7 @@ def test_a_conversation_with_earlier_calls_goes_on(make: Make, content: Callable
 def test_the_model_reads_every_text_of_an_earlier_call(content: Callable[[str], Any]) -> None:
     shape = shaping(request_of("chat", **with_earlier_calls(content)), KINDS["xllamacpp"])
     assert shape is not None
-    system, user, first, result, second = json.loads(shape.request.body)["messages"]
+    system, user, first, result, second, *_ = json.loads(shape.request.body)["messages"]
     assert system["content"].startswith("Be brief.\n\nYou have tools.")
     assert user["content"] == content("Go north.")
     call = '{"name":"move","arguments":{"place":"north"}}'
@@ -184,19 +184,6 @@ def test_a_choice_of_a_tool_that_is_not_there_is_refused(make: Make) -> None:
                 await engine.send(request_of("chat", **with_tools("chat", "fly")))
 
     asyncio.run(scene())
-
-
-def test_a_schema_that_no_grammar_can_hold_is_a_refusal(make: Make) -> None:
-    named = {"name": "x", "schema": {"type": "object", "properties": {"a": {"$ref": "#/nowhere"}}}}
-
-    async def scene() -> tuple[int, bytes]:
-        async with started(make()) as engine:
-            wanted = {"type": "json_schema", "json_schema": named}
-            return await said(engine, request_of("chat", response_format=wanted))
-
-    status, body = asyncio.run(scene())
-    assert status == 400, body
-    assert json.loads(body)["error"]["message"]
 
 
 @pytest.mark.parametrize("letter", ["a", "n"])
