@@ -76,12 +76,12 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
         return None
     spoken = dialect in (kind.streams if request.stream else kind.dialects)
     signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
-    if spoken and (kind.calls == "none" or not any(sign in request.body for sign in signs)):
+    if spoken and not any(sign in request.body for sign in signs):
         return None
     payload = load_request(request.body)
     neutral = neutral_request(dialect, payload)
-    calls = Calls.wanted(neutral, all_calls=kind.calls == "all") if kind.calls != "none" else None
-    if spoken and calls is None and (dialect == "chat" or neutral.format is None):
+    calls = Calls.wanted(neutral, all_calls=kind.calls == "all")
+    if spoken and calls is None and (dialect in kind.shapes or neutral.format is None):
         return None
     crossing = cross(dialect, "chat", payload, new_receipt())
     body = payload if dialect == "chat" else _more(orjson.loads(crossing.body), payload)
