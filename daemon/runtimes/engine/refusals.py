@@ -59,8 +59,7 @@ async def restated(
 
 
 def _error(said: bytes, asked: bytes, model: str, wider: str) -> ReefError:
-    answer = load_object(said) or {}
-    told = mapping(answer.get("error"))
+    told = mapping((load_object(said) or {}).get("error"))
     if told.get("type") == "exceed_context_size_error":
         return PromptTooLong(
             f"prompt is too long: {told.get('n_prompt_tokens')} tokens > {told.get('n_ctx')} maximum",
