@@ -15,6 +15,9 @@ from daemon.settings.model import EngineSection, UpstreamSection
 from reef.errors import NotFound
 from reef.runtime import Runtime
 
+_CONFIGS = ("config.json", "params.json")
+"""What a folder that vLLM serves has one of; the second is Mistral's."""
+
 
 def runtimes_of(choice: Choice, engine: EngineSection, logs: Path) -> list[Runtime]:
     """The runtimes that were chosen, the most wanted first.
@@ -61,6 +64,11 @@ def _vllm(choice: Choice, engine: EngineSection) -> EngineConfig:
         )
     if path.is_absolute() and not path.exists():
         raise NotFound(f"no model at {path}", hint="give a folder, or: --model ORGANISATION/NAME")
+    if path.is_dir() and not any((path / name).is_file() for name in _CONFIGS):
+        raise NotFound(
+            f"no model in {path}: it has no config.json",
+            hint="give the folder of a model as Hugging Face keeps it: config.json, tokenizer, safetensors",
+        )
     context = engine.context if "context" in engine.model_fields_set else None
     name = path.name if path.exists() else str(path)
     return EngineConfig(name, path, context, engine.parallel, engine.threads, engine.kind, engine.args)

@@ -25,6 +25,8 @@ _NONE = ("", "")
 """No trouble, and no remedy."""
 _PLAIN: Header = ("accept-encoding", "identity")
 _JSON: Header = ("content-type", "application/json")
+_FORM: Header = ("content-type", "application/x-www-form-urlencoded")
+"""What `curl -d` calls everything."""
 _VERSION: Header = ("anthropic-version", _ANTHROPIC_VERSION)
 
 
@@ -212,6 +214,8 @@ class HttpUpstream:
 
     def _headers(self, request: ProviderRequest) -> list[Header]:
         headers = for_upstream(request.headers, credentials=self._passthrough)
+        if request.dialect is not None:  # it was read as JSON, and vLLM reads nothing that is called a form
+            headers = [header for header in headers if header != _FORM]
         names = {name for name, _ in headers}
         headers.append(_PLAIN)
         if request.body and "content-type" not in names:

@@ -119,7 +119,8 @@ def _complain(serving: dict[str, Any]) -> None:
     if down and len(down) == len(upstreams):
         detail = "\n".join(upstream["detail"] for upstream in down)
         hints = "; ".join(dict.fromkeys(each["hint"] for each in down if each.get("hint")))
-        remedy = _remedy(detail, hints) if any(each["kind"] == "http" for each in down) else _ANOTHER_MODEL
+        remote = any("://" in each["url"] for each in down)  # an engine that is down has a path there
+        remedy = _remedy(detail, hints) if remote else _ANOTHER_MODEL
         raise UpstreamFailed(detail, hint=remedy)
     for upstream in down:
         remedy = f"\nhint: {upstream['hint']}" if upstream.get("hint") else ""

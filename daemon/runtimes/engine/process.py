@@ -16,6 +16,7 @@ from typing import IO
 import orjson
 
 from daemon.runtimes.engine.child import KEY_VARIABLE
+from daemon.runtimes.engine.last_words import LONGEST, why_not_loaded
 from daemon.runtimes.environment import without_keys
 
 log = logging.getLogger("reef.engine")
@@ -23,11 +24,11 @@ log = logging.getLogger("reef.engine")
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 30.0
 STEADY_AFTER_S = 60.0
-"""A child that lived this long starts the back-off anew."""
+"""A child that served this long starts the back-off anew. To load does not count: vLLM may do it for minutes
+and then fail."""
 STOP_S = 5.0
-LOG_TAIL_BYTES = 2000
-_LOADING = "error loading model:"
-"""Where llama.cpp says what is wrong with a file; what follows it is less telling."""
+LOG_TAIL_BYTES = 64_000
+"""vLLM ends with the stack traces of three processes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,7 @@ class EngineProcess:
         self._command = command
         self._child: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
+        self._ready_at: float | None = None
 
     @property
     def pid(self) -> int | None:
@@ -105,11 +107,11 @@ class EngineProcess:
     async def _keep(self) -> None:
         delay = FIRST_DELAY_S
         while True:
-            started = time.monotonic()
+            self._ready_at = None
             why = await self._live()
             log.warning("engine %s: %s", self.config.name, why)
             self._on_down(why)
-            if time.monotonic() - started > STEADY_AFTER_S:
+            if self._ready_at is not None and time.monotonic() - self._ready_at > STEADY_AFTER_S:
                 delay = FIRST_DELAY_S
             await asyncio.sleep(delay)
             delay = min(delay * 2, LONGEST_DELAY_S)
@@ -132,14 +134,20 @@ class EngineProcess:
             answer = _object(first)
             if "url" in answer:
                 log.info("engine %s serves at %s after %s s", self.config.name, answer["url"], answer["boot"])
+                self._ready_at = time.monotonic()
                 self._on_ready(answer["url"], key)
             code = await child.wait()
             _kill_group(child.pid)  # what it started itself
+        said = self._said(start)
         if problem := answer.get("error"):
-            return f"it could not load {self.config.model_path}: {problem} {self._tail(start)}".strip()
+            why = why_not_loaded(said)
+            told = "" if why in ("", problem) else f" ({why})"
+            return f"it could not load {self.config.model_path}: {problem}{told}"
         if code < 0:  # nobody asked the engine, so its log has nothing to say about it
             return f"it was ended by {_signal(-code)}"
-        return f"it ended with status {code} {self._tail(start)}".strip()
+        # What its log says before the last line may be about requests.
+        last = (said[-1][:LONGEST] if said else "") if "url" in answer else why_not_loaded(said)
+        return f"it ended with status {code}" + (f" ({last})" if last else "")
 
     async def _spawn(self, key: str, sink: IO[bytes]) -> asyncio.subprocess.Process:
         return await asyncio.create_subprocess_exec(
@@ -151,18 +159,14 @@ class EngineProcess:
             start_new_session=True,  # Ctrl-C in the terminal is for the daemon, which ends its children
         )
 
-    def _tail(self, start: int) -> str:
-        """What the child's log says since byte `start`, in brackets: why a model is not loaded, else its last
-        line."""
+    def _said(self, start: int) -> list[str]:
+        """The last lines of what the child's log says since byte `start`."""
         with suppress(OSError), self.log_file.open("rb") as file:
             file.seek(0, os.SEEK_END)
             file.seek(max(start, file.tell() - LOG_TAIL_BYTES))
             lines = [line.strip() for line in file.read().decode("utf-8", "replace").splitlines()]
-            said = [line for line in lines if line]
-            told = [line for line in said if _LOADING in line] or said
-            if told:
-                return f"({told[-1][:200]})"
-        return ""
+            return [line for line in lines if line]
+        return []
 
 
 def _kill_group(pid: int) -> None:

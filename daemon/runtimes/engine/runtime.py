@@ -17,7 +17,6 @@ from reef.errors import Loading, Unavailable, Unsupported, UpstreamFailed
 from reef.runtime import Dialect, ProviderRequest, ProviderResponse, RuntimeState
 
 _KEY = "REEF_ENGINE_KEY"
-LOADING_RETRY_S = 1
 DOWN_RETRY_S = 5
 
 
@@ -47,7 +46,7 @@ class Engine:
         self.name = "engine"
         self.model: str | None = config.name
         self._config = config
-        self._engine = KINDS[config.engine]
+        self._engine = KINDS[config.engine].started_with(config.args)
         self.kind = self._engine.runtime
         self._version = self._engine.version()
         self._sending: HttpUpstream | None = None
@@ -110,7 +109,7 @@ class Engine:
             raise
         try:
             if response.status >= 400 and response.status != 501 and request.dialect is not None:
-                return await restated(response, request.dialect, self._config.name)
+                return await restated(response, request, self._config.name, wider=self._engine.wider)
             return await shape.shaped(response) if shape else response
         except BaseException:
             await response.close()
@@ -125,7 +124,8 @@ class Engine:
                 retry_after_s=DOWN_RETRY_S,
             )
         self._wanted.set()
-        return Loading(f"the model {self.model} {what}", hint="try again", retry_after_s=LOADING_RETRY_S)
+        after_s = self._engine.loading_retry_s
+        return Loading(f"the model {self.model} {what}", hint="try again", retry_after_s=after_s)
 
     async def _whole(self, body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
         try:

@@ -1,7 +1,7 @@
 """vLLM in the child: `vllm serve` as a process of its own, which this one watches.
 
-Written against vLLM's documented command line: the model, `--host`, `--port`, `--served-model-name`,
-`--max-model-len`, its key in `VLLM_API_KEY`, and `GET /health`.
+It uses the model, `--host`, `--port`, `--served-model-name` and `--max-model-len` of its command line, its
+key in `VLLM_API_KEY`, and `GET /health`. Tried with vLLM 0.32.
 """
 
 import os
@@ -33,7 +33,8 @@ class Server:
             stdin=subprocess.DEVNULL,
             stdout=sys.stderr,
             stderr=sys.stderr,
-            env=os.environ | {"VLLM_API_KEY": key},
+            # Statistics about this machine are sent only if the user says so.
+            env={"VLLM_NO_USAGE_STATS": "1"} | os.environ | {"VLLM_API_KEY": key},
         )
         while not _healthy(port):
             if (code := program.poll()) is not None:
@@ -54,7 +55,8 @@ class Server:
         """When vLLM ends by itself, so does this process: whoever watches it starts both anew."""
         code = program.wait()
         if not self._ending:
-            print(f"`vllm serve` ended with status {code}", file=sys.stderr, flush=True)
+            # Its last words may have no end of line.
+            print(f"\n`vllm serve` ended with status {code}", file=sys.stderr, flush=True)
             os._exit(1)
 
     def end(self) -> None:

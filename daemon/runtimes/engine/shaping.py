@@ -101,15 +101,16 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     if kind.runtime == "engine" and _DOCUMENT in request.body:
         spoken = spoken and dialect != "messages"
     signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
-    if spoken and (kind.calls == "none" or not any(sign in request.body for sign in signs)):
+    if spoken and not any(sign in request.body for sign in signs):
         return None
     payload = load_request(request.body, exact=True)
     neutral = neutral_request(dialect, payload)
     shape = neutral.format.schema if neutral.format else None
     # llama.cpp takes no grammar beside tools that a model may call, so that these are called by grammar too.
     every = kind.calls == "all" or (kind.schemas == "guidance" and shape is not None)
-    calls = Calls.wanted(neutral, all_calls=every) if kind.calls != "none" else None
-    if spoken and calls is None and (shape is None if dialect == "chat" else neutral.format is None):
+    calls = Calls.wanted(neutral, all_calls=every)
+    held_here = shape is not None and kind.schemas is not None
+    if spoken and calls is None and not held_here and (dialect in kind.shapes or neutral.format is None):
         return None
     crossing = cross(dialect, "chat", payload, new_receipt())
     body = payload
