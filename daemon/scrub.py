@@ -107,8 +107,8 @@ SHAPES = (
 
 
 _PARTS = re.compile(r"[^A-Za-z0-9]+")
-_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])[A-Za-z0-9]{16,}")
-"""A part of a name with as many characters, of which some are digits and some are no capitals."""
+_RANDOM = re.compile(r"(?=.*[0-9])(?=.*[a-z])[A-Za-z0-9]+")
+"""A part of a name in which some characters are digits and some are no capitals."""
 
 _HINTS = tuple(dict.fromkeys((hint, shape.folded) for shape in SHAPES for hint in shape.hints))
 
@@ -141,10 +141,12 @@ def find_credential(text: str) -> str | None:
     return next((shape.name for shape in _candidates(data) if shape.expression.search(data)), None)
 
 
-def is_key(text: str) -> bool:
+def is_key(text: str, *, least: int = 16) -> bool:
     """Whether `text`, which should be a name, is a key instead: of a known shape, or with letters and digits
-    mixed as in no word."""
-    return find_credential(text) is not None or any(_RANDOM.fullmatch(part) for part in _PARTS.split(text))
+    mixed as in no word, `least` characters of them in a row."""
+    return find_credential(text) is not None or any(
+        len(part) >= least and _RANDOM.fullmatch(part) for part in _PARTS.split(text)
+    )
 
 
 def _candidates(data: bytes) -> list[Shape]:

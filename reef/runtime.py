@@ -37,6 +37,11 @@ class ProviderRequest:
     """Awaited by who sends it before another try, with whether the one before may have cost money: it left,
     and was not answered with an error. What it raises ends the request."""
 
+    @property
+    def counts(self) -> bool:
+        """Whether it asks how many tokens a request has, which not every server can tell."""
+        return self.path.startswith("/messages/count_tokens")
+
 
 @dataclass(slots=True)
 class ProviderResponse:

@@ -55,6 +55,7 @@ def listing(connection: Connection, wanted: Filter) -> tuple[list[dict[str, Any]
     values = _values(connection, wanted)
     with_bodies = bool(wanted.payload or wanted.text)
     page = _page(tuple(values), wanted.reported, descending=wanted.descending, bodies=with_bodies)
+    # SQLite has no limit without an offset: left to SQLAlchemy, that would be a value which `Quick` lacks.
     rows = page.mappings(connection, values | {"limit": wanted.limit, "offset": 0})
     last = rows[-1] if rows else None
     if wanted.text:

@@ -64,7 +64,8 @@ def _vllm(choice: Choice, engine: EngineSection) -> EngineConfig:
         )
     if path.is_absolute() and not path.exists():
         raise NotFound(f"no model at {path}", hint="give a folder, or: --model ORGANISATION/NAME")
-    if path.is_dir() and not any((path / name).is_file() for name in _CONFIGS):
+    elsewhere = any(word.replace("_", "-").startswith("--hf-config-path") for word in engine.args)
+    if path.is_dir() and not elsewhere and not any((path / name).is_file() for name in _CONFIGS):
         raise NotFound(
             f"no model in {path}: it has no config.json",
             hint="give the folder of a model as Hugging Face keeps it: config.json, tokenizer, safetensors",

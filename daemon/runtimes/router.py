@@ -28,8 +28,6 @@ class Router:
         self.runtimes = tuple(runtimes)
         self._prices = PriceTable(prices, sections)
         self._sections = {section.name: section for section in sections}
-        self.thoughtless: set[str] = set()
-        """Names of those that do not take back what models thought before, as far as is known."""
         self._routes: dict[tuple[Dialect, str | None, str | None], tuple[Runtime, ...]] = {}
         """What was routed before: neither runtimes nor their configuration change while the daemon runs."""
 

@@ -20,7 +20,7 @@ class VllmUpstream(HttpUpstream):
         response = await super().send(request)
         if request.dialect is None:
             return response
-        if response.status in (400, 404):
+        if response.status == 400 or (response.status == 404 and not request.counts):
             return await restated(response, request, self.model or self.name, wider=_WIDER)
         if response.status == 401 and not self._passthrough:
             await response.close()

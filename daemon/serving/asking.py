@@ -8,8 +8,9 @@ from dataclasses import replace
 from daemon.runtimes.again import REPEATED
 from daemon.runtimes.replayed import once
 from daemon.runtimes.router import Router
-from daemon.serving.bridging import JSON, bridged, cannot_count, refuses_thoughts
+from daemon.serving.bridging import JSON, bridged, cannot_count
 from daemon.serving.refusal import upstream_refused
+from daemon.serving.thoughts import Thoughts, may_be_refused, were_sent
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import beginning
@@ -23,7 +24,9 @@ _WORDS_BYTES, _WORDS_S = 65536, 2.0
 _FATE_CHARS = 300
 
 
-async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: bytes) -> ProviderResponse:
+async def ask(
+    turn: Turn, router: Router, thoughts: Thoughts, runtimes: Sequence[Runtime], body: bytes
+) -> ProviderResponse:
     """Ask the first runtime, and where it fails before the first byte of its answer, those that stand in.
 
     The draft names the runtime whose answer it is, and how each other try ended. When nobody can serve, the
@@ -35,9 +38,9 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
     first, *others = runtimes
     failed: ReefError | _Failure
     if not others:
-        return await _sent(turn, router, first, body)
+        return await _sent(turn, router, thoughts, first, body)
     try:
-        response = await _sent(turn, router, first, body)
+        response = await _sent(turn, router, thoughts, first, body)
     except (UpstreamFailed, TimedOut, Unavailable) as error:
         failed, said = error, error.message
     else:
@@ -52,7 +55,7 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
     loading: Unavailable | None = None
     for runtime in others:
         try:
-            response = await _sent(turn, router, runtime, body)
+            response = await _sent(turn, router, thoughts, runtime, body)
             if response.status < 300:
                 return response
             words = await _words(response)
@@ -67,7 +70,7 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
         fates.append(said[:_FATE_CHARS])
         attempts.append(fates[-1])
     del attempts[before]  # it is what the record tells of
-    _prepared(turn, router, first, body)
+    _prepared(turn, router, first, body, thinking=thoughts.go_to(first.name, turn))
     turn.sent = sent
     told = f" (standing in for it: {'; '.join(fates)})"
     if loading is not None:
@@ -79,18 +82,30 @@ async def ask(turn: Turn, router: Router, runtimes: Sequence[Runtime], body: byt
     return failed.with_words(turn, told)
 
 
-async def _sent(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderResponse:
-    """What the runtime answers. One that does not take back what models thought is asked again without, and
-    not sent it any more."""
-    response = await runtime.send(_prepared(turn, router, runtime, body))
-    if turn.crossing is None or response.status not in {400, 422}:
+async def _sent(
+    turn: Turn, router: Router, thoughts: Thoughts, runtime: Runtime, body: bytes
+) -> ProviderResponse:
+    """What the runtime answers. One that seems not to take back what models thought is asked once more
+    without; where that helps it is sent no more of it."""
+    thinking = thoughts.go_to(runtime.name, turn)
+    response = await runtime.send(_prepared(turn, router, runtime, body, thinking=thinking))
+    if response.status not in {400, 422} or not were_sent(turn):
         return response
     said = await _words(response)
-    if runtime.name in router.thoughtless or not refuses_thoughts(turn, response.status, said):
+    if not may_be_refused(response.status, said):
         return _replayed(response, said)
-    router.thoughtless.add(runtime.name)
-    turn.draft.attempts.append(upstream_refused(runtime.name, response.status, said).message[:_FATE_CHARS])
-    return await runtime.send(_prepared(turn, router, runtime, body))
+    attempts = turn.draft.attempts
+    attempts.append(upstream_refused(runtime.name, response.status, said).message[:_FATE_CHARS])
+    again = await runtime.send(_prepared(turn, router, runtime, body, thinking=False))
+    if again.status < 400:
+        thoughts.refused_by(runtime.name, turn)
+        return again
+    await again.close()
+    attempts.pop()
+    sent = turn.sent
+    _prepared(turn, router, runtime, body)
+    turn.sent = sent
+    return _replayed(response, said)
 
 
 class _Failure:
@@ -137,8 +152,11 @@ def _replayed(response: ProviderResponse, body: bytes) -> ProviderResponse:
     return ProviderResponse(response.status, [*kept, JSON], once(body))
 
 
-def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> ProviderRequest:
-    """The request as this runtime gets it: the model by its name there, over a bridge if need be."""
+def _prepared(
+    turn: Turn, router: Router, runtime: Runtime, body: bytes, *, thinking: bool = True
+) -> ProviderRequest:
+    """The request as this runtime gets it: the model by its name there, over a bridge if need be, with what
+    models thought before if `thinking`."""
     call, draft, facts = turn.call, turn.draft, turn.facts
     model = router.name_at(runtime, facts.model)
     if facts.model is None and model is not None:
@@ -161,7 +179,7 @@ def _prepared(turn: Turn, router: Router, runtime: Runtime, body: bytes) -> Prov
             dropped=draft.dropped,
             on_sent=turn.leave,
         )
-    own = bridged(turn, runtime, body, thoughts=runtime.name not in router.thoughtless)
+    own = bridged(turn, runtime, body, thoughts=thinking)
     return replace(
         own,
         scenario=draft.scenario,

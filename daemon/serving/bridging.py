@@ -11,7 +11,6 @@ from reef.runtime import Header, ProviderRequest, Runtime
 
 JSON: Header = ("content-type", "application/json")
 EVENTS: Header = ("content-type", "text/event-stream")
-THOUGHTS = b"reasoning_content"
 ESTIMATE: Header = ("x-reef-estimate", "1")
 """Goes with an answer to `count_tokens` that nobody counted."""
 
@@ -33,17 +32,6 @@ def bridged(turn: Turn, runtime: Runtime, body: bytes, *, thoughts: bool = True)
     draft.forwarded, draft.bridged, draft.dropped = crossing.body, other, list(crossing.dropped)
     headers = crossing.headers(call.headers)
     return ProviderRequest(other, crossing.path, headers, draft.forwarded, turn.facts.stream)
-
-
-def refuses_thoughts(turn: Turn, status: int, said: bytes) -> bool:
-    """Whether an upstream refused a request for what a model thought before, which not every server of chat
-    completions takes back."""
-    return (
-        turn.crossing is not None
-        and status in {400, 422}
-        and THOUGHTS in said
-        and THOUGHTS in turn.crossing.body
-    )
 
 
 def cannot_count(turn: Turn, status: int, body: bytes) -> bool:

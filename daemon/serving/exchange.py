@@ -20,6 +20,7 @@ from daemon.serving.reading import is_event_stream, is_object, no_answer, no_str
 from daemon.serving.refusal import KEPT_STATUS, refusal, upstream_refused
 from daemon.serving.served import Served
 from daemon.serving.stream import Stream
+from daemon.serving.thoughts import Thoughts
 from daemon.serving.turn import ANSWER_LIMIT, Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import decode, decoder, is_plain
@@ -55,6 +56,7 @@ class Exchange:
         self.complete = OwnCalls(router, self.keeper, upstream_of).complete
         self._scenarios = scenarios
         self._examples = Examples()
+        self._thoughts = Thoughts()
 
     async def answer(self, call: Call) -> Answer:
         """Answer a request. What the upstream refuses or breaks is an answer too (and a record).
@@ -91,7 +93,7 @@ class Exchange:
             if call.kind != "count_tokens":
                 self.budgets.admit(call.scenario)
             try:
-                response = await ask(turn, self.router, runtimes, body)
+                response = await ask(turn, self.router, self._thoughts, runtimes, body)
             except Unavailable as error:
                 if not draft.attempts:
                     raise

@@ -13,6 +13,8 @@ from daemon.settings.where import Where
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _QUOTED = re.compile(r"\$(?:\{([A-Za-z0-9_]+)\}|([A-Za-z0-9_]+))")
 """A variable as a shell writes its value."""
+_LONG = 24
+"""Characters of a word, with digits in it, that no name of a variable has."""
 _HOLD = "put the key into a variable or a file of its own, and name that"
 
 
@@ -54,7 +56,7 @@ def _check_variable(name: str, index: int, where: Where) -> None:
     if not name.strip():
         hint = "name the variable that holds the key, or leave it out"
         raise where.error(at, "`api_key_env` is empty", hint=hint)
-    if is_key(name):
+    if is_key(name, least=_LONG if _NAME.fullmatch(name) else 16):
         raise where.error(
             at,
             "the value of `api_key_env` looks like a key; it takes the name of a variable that holds the key",

@@ -148,16 +148,21 @@ def _key_in(place: Any, path: KeyPath, segment: str | int, override: Override) -
 
 
 def _path(word: str) -> KeyPath:
-    """The keys of `--section.key`; none where it is something else."""
-    try:
-        place = tomllib.loads(f"{word.removeprefix('--')} = 0") if word.startswith("--") else {}
-    except tomllib.TOMLDecodeError:
+    """The keys of `--section.key`; none where it is something else. Names in quotes are read as TOML has
+    them; others may have characters in them that it would not take."""
+    name = word.removeprefix("--")
+    keys = name.split(".")
+    if '"' in name or "'" in name:
+        try:
+            keys, place = [], tomllib.loads(f"{name} = 0")
+        except tomllib.TOMLDecodeError:
+            return ()
+        while isinstance(place, dict) and len(place) == 1:
+            ((key, place),) = place.items()
+            keys.append(key)
+    if not word.startswith("--") or len(keys) < 2 or not all(keys):
         return ()
-    path: KeyPath = ()
-    while isinstance(place, dict) and len(place) == 1:
-        ((key, place),) = place.items()
-        path = (*path, int(key) if key.isdecimal() else key)
-    return path if len(path) > 1 else ()
+    return tuple(int(key) if key.isdecimal() else key for key in keys)
 
 
 def _literal(value: str) -> Any:

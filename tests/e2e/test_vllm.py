@@ -237,6 +237,8 @@ def test_one_that_runs_already_is_an_upstream(attached: int, tmp_path: Path) -> 
             assert missing.status_code == 404
             assert "The model `nope` does not exist" in said(missing)
             assert missing.json()["error"]["type"] == "not_found_error"
+        counted = post(daemon, "/v1/messages/count_tokens")
+        assert (counted.status_code, counted.headers["x-reef-estimate"]) == (200, "1")
         with daemon.client(**{"content-type": "application/x-www-form-urlencoded"}) as curl:
             form = curl.post("/v1/messages", content=b'{"model":"weights","max_tokens":2,"messages":[]}')
         assert form.status_code == 200, "vLLM reads JSON only where it is called so"

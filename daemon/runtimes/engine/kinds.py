@@ -53,8 +53,9 @@ class EngineKind:
             if (program := shutil.which(self.name)) is not None:
                 return f"{self.name} at {program}"
         else:
+            packages = (self.package, "llguidance") if self.schemas == "guidance" else (self.package,)
             try:
-                return f"{self.package} {version(self.package)}"
+                return ", ".join(f"{package} {version(package)}" for package in packages)
             except PackageNotFoundError:
                 pass
         raise Unsupported(f"the engine {self.name} is not installed", hint=self.remedy)

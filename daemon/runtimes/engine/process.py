@@ -125,13 +125,10 @@ class EngineProcess:
             child = self._child = await self._spawn(key, sink)
             assert child.stdin is not None
             assert child.stdout is not None
-            try:
+            with suppress(BrokenPipeError, ConnectionResetError):  # it ended at once; perhaps it said why
                 child.stdin.write(self.config.line())
                 await child.stdin.drain()
-                first = await child.stdout.readline()
-            except (BrokenPipeError, ConnectionResetError):
-                first = b""
-            answer = _object(first)
+            answer = _object(await child.stdout.readline())
             if "url" in answer:
                 log.info("engine %s serves at %s after %s s", self.config.name, answer["url"], answer["boot"])
                 self._ready_at = time.monotonic()

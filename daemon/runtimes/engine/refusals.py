@@ -12,6 +12,10 @@ _VLLM_TOO_LONG = re.compile(
     r"maximum context length is (\d+) tokens?.*?(at least )?\b(\d+) (?:input )?tokens", re.DOTALL
 )
 """vLLM says it in a sentence whose first number is the window's size."""
+_VLLM_PARTS = re.compile(
+    r"maximum context length is (\d+) tokens?.*\((\d+) in the (?:messages|prompt)", re.DOTALL
+)
+"""Older ones add up the prompt and the answer that is asked for."""
 _VLLM_CHARACTERS = re.compile(
     r"maximum context length is (\d+) tokens?.*contains (\d+) characters", re.DOTALL
 )
@@ -90,6 +94,9 @@ def _vllm_too_long(message: str, asked: bytes) -> str | None:
     if found := _VLLM_CHARACTERS.search(message):
         window = int(found[1])
         return f"prompt is too long: at least {window + 1} tokens > {window} maximum ({found[2]} characters)"
+    if parts := _VLLM_PARTS.search(message):
+        window, asked_for = int(parts[1]), int(parts[2])
+        return f"prompt is too long: {asked_for} tokens > {window} maximum" if asked_for > window else None
     if (found := _VLLM_TOO_LONG.search(message)) and int(found[3]) > int(found[1]):
         return f"prompt is too long: {found[2] or ''}{found[3]} tokens > {found[1]} maximum"
     full = _VLLM_FULL.search(message) is not None

@@ -9,7 +9,7 @@ from daemon.runtimes.engine.idle import Idleness
 from daemon.runtimes.engine.kinds import KINDS
 from daemon.runtimes.engine.process import EngineConfig, EngineProcess
 from daemon.runtimes.engine.refusals import restated
-from daemon.runtimes.engine.shaping import shaping
+from daemon.runtimes.engine.shaping import may_need_shaping, shaping
 from daemon.runtimes.keeping import file_sha256
 from daemon.runtimes.upstream import HttpUpstream
 from daemon.settings.model import UpstreamSection
@@ -90,7 +90,11 @@ class Engine:
             )
         if self._sending is None:
             raise self._not_now()
-        shape = shaping(request, self._engine)
+        shape = None
+        if may_need_shaping(request, self._engine):  # others' streams go on meanwhile
+            shape = await asyncio.to_thread(shaping, request, self._engine)
+        if self._sending is None:
+            raise self._not_now()
         if self._idleness is not None:
             self._idleness.enter()
         over = self._idleness.leave if self._idleness is not None else None
@@ -108,7 +112,8 @@ class Engine:
                 over()
             raise
         try:
-            if response.status >= 400 and response.status != 501 and request.dialect is not None:
+            cannot_count = request.counts and response.status in (404, 405, 501)
+            if response.status >= 400 and not cannot_count and request.dialect is not None:
                 return await restated(response, request, self._config.name, wider=self._engine.wider)
             return await shape.shaped(response) if shape else response
         except BaseException:

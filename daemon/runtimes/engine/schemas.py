@@ -8,9 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-import orjson
-
-from daemon.wire.values import Json, dump
+from daemon.wire.values import Json, dump, load_exact
 from reef.errors import Invalid
 
 _NAMED = ("properties", "patternProperties", "$defs", "definitions")
@@ -23,9 +21,12 @@ _STYLE = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": 
 """On one line: a small model may never end a run of spaces. A `oneOf` is taken for an `anyOf`."""
 _MOST_REPEATED = 1000
 """A grammar counts by repeating itself: a million items take it minutes."""
+_LEAST = ("minItems", "minLength", "minProperties")
 _COUNTS = frozenset(("minItems", "maxItems", "minProperties", "maxProperties"))
 _REASON = re.compile(r"(?:at \S+: )?(?:failed to compile JSON schema: )?(.+?)(?:\n +\d+ \| .*)?$", re.DOTALL)
 _ANY: Json = {"type": "object"}
+_KEPT = 256
+"""Schemas, and grammars, that are remembered."""
 
 _GBNF_UNREAD = frozenset(
     (
@@ -47,23 +48,25 @@ def guided(schema: Json) -> Held:
     Raises:
         Invalid: no answer can have this shape, or it leads to what is not there.
     """
-    held, lost = _guided(dump(schema or _ANY))
-    return orjson.loads(held), lost
+    held, lost, why = _guided(dump(schema or _ANY))
+    if why is not None:
+        raise _no_grammar(why)
+    return load_exact(held), lost
 
 
-@lru_cache(maxsize=256)
-def _guided(said: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """An agent brings the same tools with every request."""
+@lru_cache(maxsize=_KEPT)
+def _guided(said: bytes) -> tuple[bytes, tuple[str, ...], str | None]:
+    """The schema as it is held, what of it is not, or why it cannot be. An agent brings the same tools with
+    every request."""
+    lost: list[str] = []
     try:
-        schema = _shaped(orjson.loads(said))
-        lost: list[str] = []
+        schema = _shaped(load_exact(said))
         if _counts_far(schema) or _refusal(schema, strict=True) is not None:
             schema = _without(schema, _unguided, lost)
             lost += _overlapping(schema)
-        grammar_of(schema)
-        return dump(schema), tuple(dict.fromkeys(lost))
-    except (RecursionError, orjson.JSONDecodeError) as error:
-        raise Invalid("the JSON schema is nested too deeply", hint="send a flatter one") from error
+        return dump(schema), tuple(dict.fromkeys(lost)), _refusal(schema)
+    except (RecursionError, ValueError):
+        return said, (), "it is nested too deeply"
 
 
 def gbnf(schema: Json) -> Held:
@@ -78,12 +81,24 @@ def grammar_of(schema: Json) -> str:
     Raises:
         Invalid: there is none.
     """
-    if (why := _refusal(schema)) is not None:
-        raise Invalid(
-            f"no grammar can be made of the JSON schema: {why}",
-            hint="change what it names, or name an upstream that holds such a schema",
-        )
-    return _grammar(schema)
+    grammar, why = _composed(dump(schema))
+    if why is not None:
+        raise _no_grammar(why)
+    return grammar
+
+
+@lru_cache(maxsize=_KEPT)
+def _composed(said: bytes) -> tuple[str, str | None]:
+    """The grammar of a schema, and why it is none."""
+    schema = load_exact(said)
+    return _grammar(schema), _refusal(schema)
+
+
+def _no_grammar(why: str) -> Invalid:
+    return Invalid(
+        f"no grammar can be made of the JSON schema: {why}",
+        hint="change what it names, or name an upstream that holds such a schema",
+    )
 
 
 def _grammar(schema: Json, *, strict: bool = False) -> str:
@@ -103,7 +118,7 @@ def _refusal(schema: Json, *, strict: bool = False) -> str | None:
 def _shaped(schema: Json) -> Json:
     """What its author most likely meant: members make an object, and those that are named are all. Where
     schemas are put together (`allOf`) that stays open, as one of them may name what another does not."""
-    schema = _without(schema, _dialect, [])
+    schema = _without(schema, _idle, [])
     nodes = [node for _, node in _nodes(schema)]
     joined = [inner for node in nodes if _joins(node) for _, inner in _nodes(node)]
     if any("$ref" in node for node in joined):
@@ -132,9 +147,17 @@ def _shaped(schema: Json) -> Json:
     return schema
 
 
-def _dialect(node: Json) -> set[str]:
-    """A schema that stands in another has no address of its own, and one version serves all."""
-    return {key for key in ("$schema", "$id") if isinstance(node.get(key), str)}
+def _idle(node: Json) -> set[str]:
+    """What says nothing of an answer. A schema that stands in another has no address of its own, and one
+    version serves all."""
+    idle = {key for key in ("$schema", "$id") if isinstance(node.get(key), str)}
+    idle |= {key for key in _LEAST if node.get(key) == 0 and not isinstance(node[key], bool)}
+    if node.get("uniqueItems") is False:
+        idle.add("uniqueItems")
+    for key, others in (("unevaluatedProperties", "additionalProperties"), ("unevaluatedItems", "items")):
+        if node.get(key) is True or (node.get(key) is False and node.get(others) is False):
+            idle.add(key)
+    return idle
 
 
 def _joins(node: Json) -> bool:

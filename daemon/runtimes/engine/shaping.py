@@ -17,7 +17,7 @@ from daemon.wire import sse
 from daemon.wire.bridge.crossing import Crossing, cross, neutral_request
 from daemon.wire.bridge.neutral import Tool
 from daemon.wire.bridge.translator import Translator
-from daemon.wire.values import Json, dump, load_object, load_request, mapping, mappings
+from daemon.wire.values import Json, dump, load_exact, load_object, load_request, mapping, mappings
 from reef.errors import UpstreamFailed
 from reef.ids import new_receipt
 from reef.runtime import Dialect, ProviderRequest, ProviderResponse
@@ -87,6 +87,21 @@ class Shaping:
         return dump(calls.taken_from(response))
 
 
+def may_need_shaping(request: ProviderRequest, kind: EngineKind) -> bool:
+    """Whether `shaping` has to be asked, which may take it tens of milliseconds."""
+    if request.dialect is None or request.counts:
+        return False
+    signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
+    return not _speaks(kind, request) or any(sign in request.body for sign in signs)
+
+
+def _speaks(kind: EngineKind, request: ProviderRequest) -> bool:
+    """Whether the engine's own server answers in the dialect of a request as it is meant."""
+    if kind.runtime == "engine" and request.dialect == "messages" and _DOCUMENT in request.body:
+        return False
+    return request.dialect in (kind.streams if request.stream else kind.dialects)
+
+
 def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     """How to ask what the engine does not do by itself; None where the request is passed through. What chat
     completions have no word for is noted in `request.dropped`.
@@ -95,14 +110,9 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
         Invalid: the request is no JSON object, or leans on what only its own provider could know.
     """
     dialect = request.dialect
-    if dialect is None or request.path.startswith("/messages/count_tokens"):
+    if dialect is None or request.counts:
         return None
-    spoken = dialect in (kind.streams if request.stream else kind.dialects)
-    if kind.runtime == "engine" and _DOCUMENT in request.body:
-        spoken = spoken and dialect != "messages"
-    signs = (*_SIGNS, b'"tools"') if kind.calls == "all" else _SIGNS
-    if spoken and not any(sign in request.body for sign in signs):
-        return None
+    spoken = _speaks(kind, request)
     payload = load_request(request.body, exact=True)
     neutral = neutral_request(dialect, payload)
     shape = neutral.format.schema if neutral.format else None
@@ -115,7 +125,7 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     crossing = cross(dialect, "chat", payload, new_receipt())
     body = payload
     if dialect != "chat":
-        body = _more(orjson.loads(crossing.body), payload)
+        body = _more(mapping(load_exact(crossing.body)), payload)
         request.dropped.extend(path for path in crossing.dropped if path not in body)
 
     def held(schema: Json, tool: Tool | None) -> Json:

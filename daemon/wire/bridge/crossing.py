@@ -22,7 +22,7 @@ from daemon.wire.bridge.translator import Translator
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in, said_in, shown
 from daemon.wire.parsing import forgiving
-from daemon.wire.values import Json, dump, load_object, strings
+from daemon.wire.values import Json, dump, load_object, mappings, strings
 from reef.errors import Invalid, UpstreamFailed
 from reef.runtime import Dialect, Header, Parsed
 
@@ -130,6 +130,12 @@ class Crossing:
     def asks(self) -> bool:
         """Whether the upstream gets what the client wants an answer to."""
         return bool(self._body[_SAID[self.upstream]]) and not self._request.unheard
+
+    @property
+    def thinks(self) -> bool:
+        """Whether it tells an upstream that speaks chat what a model thought before."""
+        said = mappings(self._body.get("messages"))
+        return self.upstream == "chat" and any("reasoning_content" in message for message in said)
 
     @property
     def path(self) -> str:

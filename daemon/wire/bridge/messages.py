@@ -239,7 +239,7 @@ def from_neutral_request(request: Request) -> tuple[Json, Dropped]:
     elif request.demands:
         dropped.note("tool_choice")
     if wanted := request.format:
-        if wanted.schema is None:  # an object without a schema is refused
+        if wanted.schema in (None, {}, {"type": "object"}):  # any object: that is refused
             dropped.note("format")
         else:
             body["output_config"] = {"format": {"type": "json_schema", "schema": closed(wanted.schema)}}

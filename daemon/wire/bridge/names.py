@@ -32,25 +32,21 @@ def flat_name(namespace: str, name: str) -> str:
 
 
 def fitted(request: Request) -> Request:
-    """The request with names of tools that all providers of OpenAI's dialects take; `Names` knows what they
-    were."""
-    renamed = {tool.name: name for tool in request.tools if (name := flat_name("", tool.name)) != tool.name}
-    if not renamed:
-        return request
+    """The request with names of tools that all providers of OpenAI's dialects take, in calls of tools that
+    are gone as well; `Names` knows what they were."""
 
-    def called(part: Part) -> Part:
-        return replace(part, name=renamed.get(part.name, part.name)) if isinstance(part, ToolCall) else part
+    def fit(part: Part) -> Part:
+        return replace(part, name=flat_name("", part.name)) if isinstance(part, ToolCall) else part
 
+    choice = request.choice
     return replace(
         request,
         tools=tuple(
-            replace(tool, name=renamed.get(tool.name, tool.name), own=tool.own or tool.name)
-            for tool in request.tools
+            replace(tool, name=flat_name("", tool.name), own=tool.own or tool.name) for tool in request.tools
         ),
-        choice=request.choice
-        and replace(request.choice, name=renamed.get(request.choice.name, request.choice.name)),
+        choice=choice and replace(choice, name=flat_name("", choice.name)),
         messages=tuple(
-            replace(message, parts=tuple(map(called, message.parts))) for message in request.messages
+            replace(message, parts=tuple(map(fit, message.parts))) for message in request.messages
         ),
     )
 

@@ -235,8 +235,8 @@ def openai_format(value: Json, key: str, dropped: Dropped, at: str = "", *, inne
 
 
 def closed(schema: Any) -> Any:
-    """A schema in which an object says that it has no other members, where it says nothing of it: without
-    that it is refused."""
+    """A schema in which an object whose members are named says that it has no others, where it says nothing
+    of it: without that it is refused. What several schemas say together stays open."""
     if isinstance(schema, list):
         return [closed(item) for item in schema]
     if not isinstance(schema, dict):
@@ -246,8 +246,8 @@ def closed(schema: Any) -> Any:
         if key in _NAMED and isinstance(value, dict):
             inner[key] = {name: closed(each) for name, each in value.items()}
         else:
-            inner[key] = value if key in _DATA else closed(value)
-    if schema.get("type") == "object" or "properties" in schema:
+            inner[key] = value if key in _DATA or key == "allOf" else closed(value)
+    if schema.get("properties") and "allOf" not in schema:
         inner.setdefault("additionalProperties", False)
     return inner
 

@@ -1,6 +1,7 @@
 """Upstreams that are particular: what they do not take back, and answers in which they say nothing."""
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 
 import httpx
 import pytest
@@ -27,6 +28,7 @@ THOUGHT = {
         {"role": "user", "content": "and?"},
     ],
 }
+MISSING = "thinking is enabled but reasoning_content is missing in assistant tool call message at index 1"
 UNSUPPORTED = "'messages.1' : property 'reasoning_content' is unsupported"
 
 
@@ -73,9 +75,37 @@ def test_one_that_takes_them_gets_them_and_another_refusal_is_its_own() -> None:
         stub.answer = lambda asked: Fault(400, "no such model")
         answer = ask(home)
         assert (answer.status_code, answer.json()["error"]["message"]) == (400, "no such model")
-        stub.answer = lambda asked: Fault(400, UNSUPPORTED)  # whatever it is asked
-        assert (ask(home).status_code, ask(home).status_code) == (400, 400)
-        assert len(stub.asked) == 5
+        stub.answer = lambda asked: Fault(400, MISSING)
+        assert MISSING in ask(home).json()["error"]["message"]
+        assert len(stub.asked) == 3, "it wants more of them, not less"
+
+
+def test_one_that_refuses_without_them_too_gets_them_again() -> None:
+    """And its first words are what the client hears."""
+    with (
+        StubProvider() as stub,
+        house([UpstreamSection(name="only", base_url=stub.url, api=("chat",))]) as home,
+    ):
+        stub.api = ("chat",)
+        stub.answer = lambda asked: Fault(400, UNSUPPORTED if b"reasoning_content" in asked.body else "other")
+        answers = [ask(home), ask(home)]
+        drafts = home.records.drafts
+    assert [UNSUPPORTED in answer.json()["error"]["message"] for answer in answers] == [True, True]
+    assert [b"reasoning_content" in asked.body for asked in stub.asked] == [True, False, True, False]
+    assert [(draft.attempts, draft.dropped) for draft in drafts] == [([], []), ([], [])]
+    assert b"hm" in (drafts[0].forwarded or b"")
+
+
+def test_turns_at_once_are_all_asked_without() -> None:
+    with (
+        StubProvider() as stub,
+        house([UpstreamSection(name="only", base_url=stub.url, api=("chat",))]) as home,
+    ):
+        stub.api = ("chat",)
+        stub.answer, stub.delay_s = particular, 0.3
+        with ThreadPoolExecutor(3) as pool:
+            answers = [each.result(20) for each in [pool.submit(ask, home) for _ in range(3)]]
+    assert [answer.status_code for answer in answers] == [200] * 3
 
 
 CHAT = [

@@ -225,6 +225,21 @@ def test_an_answer_begins_anew_after_the_assistants_turn(make: Make) -> None:
         assert json.loads(parsed.text) == {"a": 1}
 
 
+def test_what_says_nothing_is_not_missed() -> None:
+    idle = of(a={"type": "array", "items": {"type": "integer"}, "uniqueItems": False, "minItems": 0})
+    idle |= {"additionalProperties": False, "unevaluatedProperties": False}
+    assert guided(idle)[1] == ()
+
+
+@every
+def test_numbers_keep_their_digits_and_half_a_pair_is_no_harm(dialect: Dialect) -> None:
+    shape = shaping(request(dialect, **with_format(dialect, of(a={"const": 10**23 + 1}))), KINDS["xllamacpp"])
+    assert shape is not None
+    assert str(10**23 + 1) in json.loads(shape.request.body)["grammar"]
+    asked = with_format(dialect, of(a={"description": "\ud83d", "enum": [1]}))
+    assert shaping(request(dialect, **asked), KINDS["xllamacpp"]) is not None
+
+
 def test_what_the_other_converter_does_not_read_is_listed() -> None:
     dated = {"type": "string", "format": "date"}
     held, lost = gbnf(of(n={"type": "number", "minimum": 1}, p={"pattern": r"^\d$"}, d=dated))

@@ -34,7 +34,7 @@ def refused(message: str, **asked: object) -> str:
         (f"{WINDOW}your request has 5000 input tokens.", "5000 tokens > 4096 maximum"),
         (
             f"{WINDOW}you requested 5100 tokens (5000 in the messages, 100 in the completion).",
-            "5100 tokens > 4096",
+            "5000 tokens > 4096",
         ),
         (
             f"{WINDOW}your prompt contains at least 4097 input tokens, which",
@@ -68,6 +68,7 @@ def test_a_prompt_that_is_too_long_is_called_that(message: str, why: str) -> Non
     [
         "'max_tokens' is too large: 5000. This model's maximum context length is 4096 tokens and your "
         "request has 12 input tokens (5000 > 4096 - 12).",
+        f"{WINDOW}you requested 5000 tokens (1000 in the messages, 4000 in the completion).",
         "max_tokens=5000 cannot be greater than max_model_len=4096. Please request fewer output tokens.",
         "max_tokens must be at least 1, got -3.",
         "temperature must be non-negative, got -3.0.",

@@ -77,7 +77,17 @@ def test_what_can_be_no_variables_name(folder: Path, name: str, hint: str) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["OPENAI_API_KEY", "_k", "openai_api_key_for_project_2", "AZURE_OPENAI_KEY_EASTUS2", "K1"]
+    "name",
+    [
+        "OPENAI_API_KEY",
+        "_k",
+        "openai_api_key_for_project_2",
+        "AZURE_OPENAI_KEY_EASTUS2",
+        "K1",
+        "MyCompanyOpenaiKey1",
+        "azureopenaikey2024",
+        "OPENAI_KEY_us_east1_production1234567",
+    ],
 )
 def test_a_name_is_a_name(folder: Path, name: str) -> None:
     assert load(folder, f'{UPSTREAM}api_key_env = "{name}"\n').upstream[0].api_key_env == name

@@ -42,6 +42,20 @@ def test_names_of_the_users_own_stay_as_they_are(folder: Path) -> None:
         "claude-sonnet-4-5": "qwen",
         "gpt-4.1": "qwen",
     }
+    words = [
+        "--upstream.0.alias.org/model",
+        "a",
+        "--upstream.0.alias.qwen2:7b=b",
+        "--upstream.0.alias.a@b",
+        "c",
+    ]
+    assert load(folder, EXAMPLE, words=words).upstream[0].alias == {
+        "org/model": "a",
+        "qwen2:7b": "b",
+        "a@b": "c",
+    }
+    with pytest.raises(ConfigError, match="is not understood"):
+        load(folder, EXAMPLE, words=['--upstream.0.alias."gpt', "x"])
     assert "re-view" in load(folder, EXAMPLE, words=["--recipe.re-view.batch-size", "3"]).recipe
 
 

@@ -20,8 +20,13 @@ CLIENTS: list[Dialect] = ["messages", "responses"]
 CLOSED = {
     "type": "object",
     "properties": {
-        "properties": {"type": "object", "properties": {}, "additionalProperties": False},
-        "list": {"type": "array", "items": {"type": "object", "additionalProperties": False}},
+        "properties": {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+        "list": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"a": {}}, "additionalProperties": False},
+        },
+        "any": {"type": "object"},
+        "both": {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
         "map": {"type": "object", "additionalProperties": {"type": "string"}},
         "one": {"enum": [{"type": "object"}]},
     },
@@ -30,8 +35,10 @@ CLOSED = {
 OPEN = {
     "type": "object",
     "properties": {
-        "properties": {"type": "object", "properties": {}},
-        "list": {"type": "array", "items": {"type": "object"}},
+        "properties": {"type": "object", "properties": {"a": {}}},
+        "list": {"type": "array", "items": {"type": "object", "properties": {"a": {}}}},
+        "any": {"type": "object"},
+        "both": {"allOf": [{"properties": {"a": {}}}, {"properties": {"b": {}}}]},
         "map": {"type": "object", "additionalProperties": {"type": "string"}},
         "one": {"enum": [{"type": "object"}]},
     },
@@ -63,6 +70,8 @@ def test_an_object_without_a_schema_is_listed() -> None:
     assert b"output_config" not in over.body
     assert crossing("responses", "messages", text={"format": shape}).dropped == ("text.format",)
     assert body_of("responses", "chat", text={"format": shape})["response_format"] == shape
+    named = {"type": "json_schema", "json_schema": {"name": "n", "schema": {"type": "object"}}}
+    assert crossing("chat", "messages", response_format=named).dropped == ("response_format",)
 
 
 def test_stop_sequences_that_say_nothing_are_listed() -> None:
@@ -134,6 +143,9 @@ def test_names_of_tools_fit_and_come_back(client: Dialect, name: str, like: str)
     assert call["function"]["name"] == body["tool_choice"]["function"]["name"] == offered[0]
     for its, fits in zip(names, offered, strict=True):
         assert answered(over, fits) == [its] * 2
+    gone = json.loads(crossing(client, "chat", **said | {"tool_choice": None}).body)
+    (call,) = next(turn["tool_calls"] for turn in gone["messages"] if turn.get("tool_calls"))
+    assert call["function"]["name"] == offered[0], "also where the tool is not offered any more"
 
 
 @pytest.mark.parametrize("client", CLIENTS)
