@@ -13,6 +13,7 @@ ENDPOINTS = (
     "/messages",
     "/messages/count_tokens",
     "/embeddings",
+    "/v1/models",
 )
 """What is asked for below a base, and is no part of one."""
 

@@ -2,12 +2,12 @@
 
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from daemon.settings.model import Settings
 from daemon.settings.positions import KeyPath
-from daemon.settings.where import is_list, is_open
+from daemon.settings.where import is_list, is_open, is_text
 from reef.errors import ConfigError
 
 Data = dict[str, Any]
@@ -20,6 +20,8 @@ class Override:
     path: KeyPath
     value: Any
     origin: str
+    word: str | None = None
+    """The value as it was written, where that was on a command line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def parse_overrides(words: Sequence[str]) -> tuple[Override, ...]:
             if not rest or rest[0].startswith("--"):
                 raise ConfigError(f"`{name}` needs a value", hint=f"write {name} VALUE")
             value = rest.pop(0)
-        found.append(Override(path, _literal(value), name))
+        found.append(Override(path, _literal(value), name, value))
     return tuple(found)
 
 
@@ -105,6 +107,7 @@ def apply(data: Data, override: Override, origins: dict[KeyPath, str]) -> None:
     """
     place: Any = data
     path: KeyPath = ()
+    override = _as_meant(override)
     for segment in override.path[:-1]:
         key = _key_in(place, path, segment, override)
         path = (*path, key)
@@ -121,6 +124,22 @@ def apply(data: Data, override: Override, origins: dict[KeyPath, str]) -> None:
     else:
         place[last] = override.value
     origins[(*path, last)] = override.origin
+
+
+def _as_meant(override: Override) -> Override:
+    """A text is the word itself, a list may be one word, and a name of the user's own may have dots in it."""
+    path, value = override.path, override.value
+    if override.word is None:
+        return override
+    for at in range(1, len(path)):
+        if is_open(Settings, path[:at]) and is_text(Settings, path[: at + 1]):
+            path = (*path[:at], ".".join(map(str, path[at:])))
+            break
+    if is_text(Settings, path):
+        value = value if isinstance(value, str) else override.word
+    elif is_list(Settings, path) and isinstance(value, str):
+        value = [value]
+    return replace(override, path=path, value=value)
 
 
 def _key_in(place: Any, path: KeyPath, segment: str | int, override: Override) -> Any:

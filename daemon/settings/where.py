@@ -105,6 +105,11 @@ def is_list(model: type[BaseModel], path: KeyPath) -> bool:
     return get_origin(_annotation(model, path)) is tuple
 
 
+def is_text(model: type[BaseModel], path: KeyPath) -> bool:
+    """Whether a text belongs at `path` below `model`."""
+    return _annotation(model, path) is str
+
+
 def is_open(model: type[BaseModel], path: KeyPath) -> bool:
     """Whether a table belongs at `path` below `model` whose keys are the user's own."""
     return get_origin(_annotation(model, path)) is dict

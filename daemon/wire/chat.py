@@ -115,6 +115,8 @@ class ChatCodec:
             return Mark.TERMINAL
         if b'"error"' in event and (load_object(sse.data(event)) or {}).get("error"):
             return Mark.ERROR
+        if sse.name(event) == b"error":
+            return Mark.ERROR
         return Mark.FINISH if _FINISH.search(event) else Mark.NONE
 
     def sign(self, terminal: bytes, receipt: str, first: bytes) -> bytes:

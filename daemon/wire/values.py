@@ -10,7 +10,7 @@ from reef.errors import Invalid
 from reef.feedback import text_of
 
 Json = dict[str, Any]
-_LONG = re.compile(rb"[0-9]{20}")
+_LONG = re.compile(rb"[0-9]{19}")
 """A whole number that may not fit into 64 bits."""
 _SMALLEST, _TOO_LARGE = -(2**63), 2**64
 """Whole numbers that fit into 64 bits, with a sign or without."""

@@ -58,7 +58,7 @@ class Calls:
         """The answer with the call in it. One that was cut off stays the text that it is."""
         choice = next(iter(mappings(response.get("choices"))), {})
         said = string(mapping(choice.get("message")).get("content")) or ""
-        found = load_object(said.encode(errors="replace"))
+        found = load_object(said.encode(errors="replace"), exact=True)
         if found is None:
             return response
         if self.optional and "answer" in found:
@@ -117,7 +117,8 @@ _REPLACED = frozenset(
 
 
 def _arguments(tool: Tool) -> Json:
-    return {"type": "object"} | tool.schema
+    """One that says nothing of its arguments has none."""
+    return {"type": "object"} | (tool.schema or {"properties": {}, "additionalProperties": False})
 
 
 def _object(**properties: Json) -> Json:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from daemon.runtimes.engine.endless import has_end
+from daemon.runtimes.engine.grammars import Grammars
 from daemon.wire.values import Json, dump, load_exact
 from reef.errors import Invalid
 
@@ -21,10 +23,15 @@ _STYLE = {"item_separator": ", ", "key_separator": ": ", "whitespace_flexible": 
 """On one line: a small model may never end a run of spaces. A `oneOf` is taken for an `anyOf`."""
 _MOST_REPEATED = 1000
 """A grammar counts by repeating itself: a million items take it minutes."""
+_NUMBERS = frozenset(
+    ("enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf")
+)
+_EXACT = 2**63
 _LEAST = ("minItems", "minLength", "minProperties")
 _COUNTS = frozenset(("minItems", "maxItems", "minProperties", "maxProperties"))
 _REASON = re.compile(r"(?:at \S+: )?(?:failed to compile JSON schema: )?(.+?)(?:\n +\d+ \| .*)?$", re.DOTALL)
 _ANY: Json = {"type": "object"}
+_grammars = Grammars()
 _KEPT = 256
 """Schemas, and grammars, that are remembered."""
 
@@ -61,6 +68,8 @@ def _guided(said: bytes) -> tuple[bytes, tuple[str, ...], str | None]:
     lost: list[str] = []
     try:
         schema = _shaped(load_exact(said))
+        if not has_end(schema):
+            return said, (), "no answer of that shape comes to an end"
         if _counts_far(schema) or _refusal(schema, strict=True) is not None:
             schema = _without(schema, _unguided, lost)
             lost += _overlapping(schema)
@@ -108,10 +117,8 @@ def _grammar(schema: Json, *, strict: bool = False) -> str:
 
 def _refusal(schema: Json, *, strict: bool = False) -> str | None:
     """Why llguidance makes no grammar of it. The engine would answer without one, and say so in its log."""
-    from llguidance import LLMatcher  # comes with the engine that needs it
-
-    why = LLMatcher.validate_grammar(_grammar(schema, strict=strict))
-    found = _REASON.match(why)
+    why = _grammars.refusal(_grammar(schema, strict=strict))
+    found = _REASON.match(why) if why else None
     return " ".join(found[1].split()) if found else None
 
 
@@ -213,7 +220,11 @@ def _counts_far(schema: Any) -> bool:
 
 
 def _far(key: str, value: Any) -> bool:
-    return key in _COUNTS and isinstance(value, int) and value > _MOST_REPEATED
+    """Whether a keyword counts further than a grammar does, or names a number that it rounds."""
+    if key in _COUNTS:
+        return isinstance(value, int) and value > _MOST_REPEATED
+    values = value if key == "enum" and isinstance(value, list) else [value]
+    return key in _NUMBERS and any(isinstance(each, int) and not -_EXACT <= each < _EXACT for each in values)
 
 
 def _unguided(node: Json) -> set[str]:

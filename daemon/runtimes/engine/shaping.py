@@ -18,7 +18,7 @@ from daemon.wire.bridge.crossing import Crossing, cross, neutral_request
 from daemon.wire.bridge.neutral import Tool
 from daemon.wire.bridge.translator import Translator
 from daemon.wire.values import Json, dump, load_exact, load_object, load_request, mapping, mappings
-from reef.errors import UpstreamFailed
+from reef.errors import Invalid, UpstreamFailed
 from reef.ids import new_receipt
 from reef.runtime import Dialect, ProviderRequest, ProviderResponse
 
@@ -116,6 +116,8 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     payload = load_request(request.body, exact=True)
     neutral = neutral_request(dialect, payload)
     shape = neutral.format.schema if neutral.format else None
+    if dialect == "chat" and shape is None and kind.schemas is not None:
+        _check_format(payload)
     # llama.cpp takes no grammar beside tools that a model may call, so that these are called by grammar too.
     every = kind.calls == "all" or (kind.schemas == "guidance" and shape is not None)
     calls = Calls.wanted(neutral, all_calls=every)
@@ -155,6 +157,16 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
     )
     untouched = dialect == "chat" and calls is None
     return Shaping(asked, neutral.stream, None if untouched else crossing, calls, by_guidance)
+
+
+def _check_format(payload: Json) -> None:
+    """A shape that is none would be left out without a word."""
+    wanted = payload.get("response_format")
+    if wanted and mapping(wanted).get("type") not in ("text", "json_object"):
+        raise Invalid(
+            "`response_format` asks for no shape that there is",
+            hint='for example {"type": "json_schema", "json_schema": {"name": "n", "schema": {...}}}',
+        )
 
 
 def _by_guidance(body: Json) -> Json:

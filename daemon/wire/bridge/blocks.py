@@ -9,7 +9,7 @@ from typing import Literal, Protocol
 
 from daemon.wire.bridge.events import Begin, CallDelta, CallEnd, CallStart, Event, TextDelta, ThinkingDelta
 from daemon.wire.bridge.names import Known, Names
-from daemon.wire.bridge.neutral import NO_ARGUMENTS, Stop, Usage
+from daemon.wire.bridge.neutral import NO_ARGUMENTS, NOTHING, Stop, Usage
 from daemon.wire.bridge.reading import unwrapped
 from daemon.wire.values import load_object
 
@@ -39,6 +39,10 @@ class Block:
         text = "".join(self.pieces[self.sent :])
         self.sent = len(self.pieces)
         return text
+
+    def may_be_nothing(self) -> bool:
+        """Whether what came so far is the beginning of what models write where there are no arguments."""
+        return any(nothing.startswith(self.whole.strip()) for nothing in NOTHING)
 
     def is_object(self) -> bool:
         """Whether the arguments of a call are an object by now; each piece is looked at once."""
@@ -135,8 +139,11 @@ class Blocks:
                 self._open = True
             over = block.over or (len(self._queue) > 1 and _is_whole(block))
             custom = block.tool.custom
-            if over and block.kind == "call" and not custom and not block.whole.strip():
-                block.pieces.append(NO_ARGUMENTS)
+            if block.kind == "call" and not custom and not block.sent and block.may_be_nothing():
+                if not over:
+                    break
+                if block.whole.strip() in NOTHING:
+                    block.pieces = [NO_ARGUMENTS]
             if new := block.unsent() if not custom else unwrapped(block.whole) if over else "":
                 said += self._writer.delta(block, new)
             if not over:

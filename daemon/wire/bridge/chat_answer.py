@@ -50,7 +50,7 @@ def to_neutral_answer(response: Json) -> Answer:
     )
     parts = run_on(part for part in said if isinstance(part, Text | Thinking))
     calls = [call_from(call) for call in calls_in(message)]
-    stop = STOPS.get(str(choice.get("finish_reason")), "end") if choice.get("finish_reason") else None
+    stop = STOPS.get(str(choice.get("finish_reason")), "end")  # some give no reason at all
     return Answer(
         string(response.get("id")),
         string(response.get("model")) or "",

@@ -50,7 +50,7 @@ class Reader:
         chunk = load_object(data)
         if chunk is None:
             return bare(event, data)
-        if chunk.get("error"):
+        if chunk.get("error") or sse.name(event) == b"error":
             return [Failed(error_in_event(chunk))]
         found: list[Event] = []
         if not self._began:

@@ -120,10 +120,15 @@ class Crossing:
         request = _TO_REQUEST[client](payload)
         self._request = request if upstream == "messages" else fitted(request)
         self._names = Names(receipt, self._request.tools)
+        unknown = self._request.chosen_in_vain
+        if unknown:
+            self._request = replace(self._request, choice=None)
         said = self._request if thoughts else unthinking(self._request)
         self._body, lost = _FROM_REQUEST[upstream](said)
         if said.messages != self._request.messages:
             lost.note("thinking")
+        if unknown:
+            lost.note("tool_choice")
         self.dropped = tuple(dict.fromkeys((*self._request.dropped, *lost.paths(_FIELDS[client]))))
 
     @property
@@ -172,7 +177,7 @@ class Crossing:
         Raises:
             UpstreamFailed: it cannot be read as the upstream's dialect.
         """
-        response = load_object(body)
+        response = load_object(body, exact=True)
         if response is None or not codec_for(self.upstream).answers(response):
             told = error_in(response)
             raise UpstreamFailed(
@@ -196,7 +201,7 @@ class Crossing:
             translator = self.translator()
             said = translator.feed(body) + translator.end()
             return self._completed(codec.parse(said, stream=True), translator.usage, body, stream=True)
-        response = load_object(body)
+        response = load_object(body, exact=True)
         if response is None or not codec_for(self.upstream).answers(response):
             return Parsed(response)
         usage = _TO_ANSWER[self.upstream](response).usage
@@ -227,5 +232,5 @@ def read_answer(
     another one, `request` what the client sent."""
     if bridged is None:
         return codec_for(dialect).parse(body, stream=stream)
-    crossing = Crossing(dialect, bridged, load_object(request) or {}, receipt)
+    crossing = Crossing(dialect, bridged, load_object(request, exact=True) or {}, receipt)
     return crossing.parse(body, stream=stream)

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 from daemon.wire.bridge.dropped import Dropped
+from daemon.wire.bridge.names import fitting_id
 from daemon.wire.bridge.neutral import (
     Format,
     Image,
@@ -65,7 +66,6 @@ _KNOWN = frozenset(
         "stream",
     ]
 )
-_ID = re.compile(r"[^a-zA-Z0-9_-]")
 _DATA_URL = re.compile(r"data:([^;,]+);base64,(.*)", re.DOTALL)
 
 
@@ -293,10 +293,10 @@ def _block(part: Part, dropped: Dropped) -> Json | None:
                 return None
             return {"type": "thinking", "thinking": part.text, "signature": part.signature}
         case ToolCall():
-            return tool_use(_ID.sub("_", part.id), part.name, part.arguments)
+            return tool_use(fitting_id(part.id), part.name, part.arguments)
         case ToolResult():
             said = [block for inner in part.parts if (block := _block(inner, dropped))]
-            result: Json = {"type": "tool_result", "tool_use_id": _ID.sub("_", part.call), "content": said}
+            result: Json = {"type": "tool_result", "tool_use_id": fitting_id(part.call), "content": said}
             return result | ({"is_error": True} if part.failed else {})
 
 

@@ -42,7 +42,7 @@ def to_neutral_answer(response: Json) -> Answer:
         string(response.get("id")),
         string(response.get("model")) or "",
         run_on(part for part in parts if isinstance(part, Text | Thinking | ToolCall)),
-        STOPS.get(reason, "end") if reason else None,
+        STOPS.get(reason or "", "end"),
         usage_from(response.get("usage")),
         sequence=string(response.get("stop_sequence")),
     )

@@ -27,8 +27,17 @@ def flat_name(namespace: str, name: str) -> str:
     flat = _ODD.sub("_", plain)
     if flat == plain and len(flat) <= _LONGEST:
         return flat
-    digest = blake2b(plain.encode(errors="replace"), digest_size=4).hexdigest()
-    return f"{flat[: _LONGEST - 9]}_{digest}"
+    return f"{flat[: _LONGEST - 9]}_{_digest(plain)}"
+
+
+def fitting_id(identity: str) -> str:
+    """The id of a call, of the characters that all allow."""
+    fits = _ODD.sub("_", identity)
+    return fits if fits == identity else f"{fits}_{_digest(identity)}"
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(errors="replace"), digest_size=4).hexdigest()
 
 
 def fitted(request: Request) -> Request:

@@ -129,11 +129,19 @@ class Request:
     """The user's last turn said something, and nothing of it found a place in this form."""
 
     @property
+    def chosen_in_vain(self) -> bool:
+        """Whether a tool has to be called that is none of those that are left."""
+        named = self.choice is not None and self.choice.mode == "tool" and bool(self.tools)
+        return named and all(tool.name != self.choice.name for tool in self.tools if self.choice)
+
+    @property
     def demands(self) -> bool:
         """Whether a call has to be made."""
         return self.choice is not None and self.choice.mode in ("required", "tool")
 
 
+NOTHING = ("", "null")
+"""What models write for it."""
 NO_ARGUMENTS = "{}"
 """Of a call for which a model wrote none."""
 

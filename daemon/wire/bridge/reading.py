@@ -10,6 +10,7 @@ from daemon.wire.bridge.dropped import Dropped
 from daemon.wire.bridge.neutral import (
     FREE_FORM,
     NO_ARGUMENTS,
+    NOTHING,
     Format,
     Image,
     Message,
@@ -146,9 +147,9 @@ def _note_others(parts: tuple[Part, ...], kinds: tuple[type, ...], dropped: Drop
 
 
 def arguments_of(value: Any) -> str:
-    """A call's arguments as text; models leave them out where there are none."""
+    """A call's arguments as text; models leave them out where there are none, or write `null`."""
     if isinstance(value, str):
-        return value if value.strip() else NO_ARGUMENTS
+        return NO_ARGUMENTS if value.strip() in NOTHING else value
     return dump(value).decode() if value is not None else NO_ARGUMENTS
 
 

@@ -183,6 +183,11 @@ def test_a_count_that_no_grammar_can_reach_is_listed() -> None:
         of(a={"$ref": "#/nowhere"}),
         of(a={"type": "integer", "minimum": 5, "maximum": 3}),
         of(a={"type": "text"}),
+        {"$ref": "#"},
+        of(a={"$ref": "#/$defs/A"}) | {"$defs": {"A": {"$ref": "#/$defs/B"}, "B": {"$ref": "#/$defs/A"}}},
+        of(a={"$ref": "#/$defs/N"}) | {"$defs": {"N": of(n={"$ref": "#/$defs/N"})}},
+        of(a={"type": "array", "minItems": 1, "items": {"$ref": "#"}}),
+        of(a={"anyOf": [False, {"$ref": "#"}]}),
     ],
 )
 def test_a_shape_that_no_answer_can_have_is_refused(schema: Any, dialect: Dialect) -> None:
@@ -225,6 +230,50 @@ def test_an_answer_begins_anew_after_the_assistants_turn(make: Make) -> None:
         assert json.loads(parsed.text) == {"a": 1}
 
 
+def test_a_shape_that_may_come_to_an_end_is_taken() -> None:
+    tree = of(name={"type": "string"}) | {"$defs": {}}
+    tree["properties"]["inner"] = {"type": "array", "items": {"$ref": "#"}}
+    assert guided(tree)[1] == ()
+    chain = {"$defs": {"N": {"type": "object", "properties": {"next": {"$ref": "#/$defs/N"}}}}}
+    assert guided(of(a={"$ref": "#/$defs/N"}) | chain)[1] == ()
+    assert guided(of(a={"anyOf": [{"$ref": "#"}, {"type": "null"}]}))[1] == ()
+
+
+@pytest.mark.parametrize(
+    "wanted", ["json", {"type": "xml"}, {"type": "json_schema", "json_schema": {"schema": False}}]
+)
+def test_a_shape_that_is_none_is_refused(wanted: Any) -> None:
+    with pytest.raises(Invalid, match="asks for no shape"):
+        shaping(request("chat", response_format=wanted), KINDS["xllamacpp"])
+
+
+def test_what_the_library_does_not_survive_is_listed_and_others_are_answered() -> None:
+    """Some numbers end the process in which it is asked of them."""
+    for number in (-(2**63), -(2**63) + 1):
+        assert guided(of(a={"const": number}))[1] == ("properties.a.const",)
+        assert guided(of(a={"const": number // 2})) == (
+            of(a={"const": number // 2}) | {"additionalProperties": False},
+            (),
+        )
+
+
+def test_numbers_that_a_grammar_rounds_are_listed() -> None:
+    lost = guided(of(a={"const": 2**63}, b={"enum": [1, -(2**63) - 1]}, c={"const": 2**63 - 1}))[1]
+    assert lost == ("properties.a.const", "properties.b.enum")
+
+
+@every
+def test_a_tool_that_says_nothing_of_its_arguments_has_none(dialect: Dialect) -> None:
+    asked = with_tool(dialect, {})
+    for tool in asked["tools"]:
+        for place in (tool, tool.get("function", {})):
+            for key in ("parameters", "input_schema"):
+                place.pop(key, None)
+    shape = shaping(request(dialect, **asked), KINDS["xllamacpp"])
+    assert shape is not None
+    assert '"properties":{},"additionalProperties":false' in json.loads(shape.request.body)["grammar"]
+
+
 def test_what_says_nothing_is_not_missed() -> None:
     idle = of(a={"type": "array", "items": {"type": "integer"}, "uniqueItems": False, "minItems": 0})
     idle |= {"additionalProperties": False, "unevaluatedProperties": False}
@@ -233,7 +282,10 @@ def test_what_says_nothing_is_not_missed() -> None:
 
 @every
 def test_numbers_keep_their_digits_and_half_a_pair_is_no_harm(dialect: Dialect) -> None:
-    shape = shaping(request(dialect, **with_format(dialect, of(a={"const": 10**23 + 1}))), KINDS["xllamacpp"])
+    shape = shaping(
+        request(dialect, **with_format(dialect, of(a={"enum": [1], "default": 10**23 + 1}))),
+        KINDS["xllamacpp"],
+    )
     assert shape is not None
     assert str(10**23 + 1) in json.loads(shape.request.body)["grammar"]
     asked = with_format(dialect, of(a={"description": "\ud83d", "enum": [1]}))

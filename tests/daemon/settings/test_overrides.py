@@ -36,6 +36,14 @@ def test_overrides_add_the_next_entry_of_a_list(folder: Path) -> None:
     assert load_settings(None, words=whole).settings.upstream[0].name == "c"
 
 
+def test_a_word_is_taken_as_what_belongs_there(folder: Path) -> None:
+    words = ["--reef.token", "12345678", "--upstream.0.models", "zz-*", "--upstream.0.alias.gpt-4.1", "5"]
+    settings = load(folder, EXAMPLE, words=[*words, "--upstream.0.model=true"])
+    assert settings.reef.token == "12345678"
+    upstream = settings.upstream[0]
+    assert (upstream.models, upstream.alias, upstream.model) == (("zz-*",), {"gpt-4.1": "5"}, "true")
+
+
 def test_names_of_the_users_own_stay_as_they_are(folder: Path) -> None:
     words = ["--upstream.0.alias.claude-sonnet-4-5", "qwen", '--upstream.0.alias."gpt-4.1"=qwen']
     assert load(folder, EXAMPLE, words=words).upstream[0].alias == {

@@ -148,6 +148,65 @@ def test_names_of_tools_fit_and_come_back(client: Dialect, name: str, like: str)
     assert call["function"]["name"] == offered[0], "also where the tool is not offered any more"
 
 
+def test_an_answers_numbers_keep_their_digits() -> None:
+    use = {"type": "tool_use", "id": "a", "name": "f", "input": {"n": 10**24 + 1}}
+    whole = {"type": "message", "content": [use], "stop_reason": "tool_use"}
+    for client in ("chat", "responses"):
+        assert str(10**24 + 1) in crossing(client, "messages").answer(json.dumps(whole).encode()).decode()
+
+
+def test_a_tool_that_is_gone_is_not_demanded() -> None:
+    tools = [
+        {"name": "a", "input_schema": {"type": "object"}},
+        {"type": "web_search_20250305", "name": "web"},
+    ]
+    over = crossing("messages", "chat", tools=tools, tool_choice={"type": "tool", "name": "web"})
+    assert "tool_choice" not in json.loads(over.body)
+    assert over.dropped == ("tools[web_search_20250305]", "tool_choice")
+
+
+def test_ids_of_calls_stay_apart() -> None:
+    calls = [{"id": each, "type": "function", "function": {"name": "f"}} for each in ("a.b", "a/b", "a_b")]
+    results = [{"role": "tool", "tool_call_id": each["id"], "content": "1"} for each in calls]
+    said = body_of("chat", "messages", messages=[*HI, {"role": "assistant", "tool_calls": calls}, *results])
+    ids = [block["id"] for block in said["messages"][1]["content"]]
+    assert len(set(ids)) == 3
+    assert ids == [block["tool_use_id"] for block in said["messages"][2]["content"]]
+    assert all(re.fullmatch("[a-zA-Z0-9_-]+", each) for each in ids)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_answer_without_a_reason_for_its_end_has_ended(client: Dialect) -> None:
+    whole = {"choices": [{"message": {"content": "hi"}, "finish_reason": None}]}
+    told = json.loads(crossing(client, "chat").answer(json.dumps(whole).encode()))
+    assert told["stop_reason" if client == "messages" else "status"] in ("end_turn", "completed")
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_null_for_arguments_is_none(client: Dialect) -> None:
+    over = crossing(client, "chat")
+    call = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "null"}}
+    whole = {"choices": [{"message": {"tool_calls": [call]}, "finish_reason": "tool_calls"}]}
+    pieces = [
+        {"index": 0, "id": "a", "function": {"name": "f", "arguments": "nu"}},
+        {"index": 0, "function": {"arguments": "ll"}},
+    ]
+    events = b"".join(sse({"choices": [{"delta": {"tool_calls": [each]}}]}) for each in pieces)
+    events += sse({"choices": [{"delta": {}, "finish_reason": "tool_calls"}]})
+    for body, stream in ((json.dumps(whole).encode(), False), (events, True)):
+        response = over.parse(body, stream=stream).response
+        assert response is not None
+        (item,) = response["content" if client == "messages" else "output"]
+        assert (item["input"] if client == "messages" else json.loads(item["arguments"])) == {}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_an_error_event_in_a_shape_of_its_own_keeps_its_words(client: Dialect) -> None:
+    event = sse({"message": "x broke", "code": 500}, "error")
+    assert b"x broke" in crossing(client, "chat").translator().feed(event)
+    assert codec_for("chat").mark(event).name == "ERROR"
+
+
 @pytest.mark.parametrize("client", CLIENTS)
 def test_a_call_as_older_servers_put_it_is_one(client: Dialect) -> None:
     over = crossing(client, "chat")

@@ -335,10 +335,10 @@ def test_chat_over_messages() -> None:
     source = {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="}
     assert body["messages"][0]["content"] == [{"type": "image", "source": source}]
     assert body["messages"][1]["content"] == [
-        {"type": "tool_use", "id": "f_0", "name": "f", "input": {"input": "not json"}}
+        {"type": "tool_use", "id": "f_0_9bcce76c", "name": "f", "input": {"input": "not json"}}
     ]
     result, reminder, text = body["messages"][2]["content"]
-    assert (result["tool_use_id"], result["content"]) == ("f_0", [{"type": "text", "text": "done"}])
+    assert (result["tool_use_id"], result["content"]) == ("f_0_9bcce76c", [{"type": "text", "text": "done"}])
     assert (reminder["text"], text["text"]) == ("<system>\nHurry.\n</system>", "next")
     assert body["tools"] == [{"name": "f", "input_schema": {"type": "object", "properties": {}}}]
     assert (body["max_tokens"], body["temperature"], body["stop_sequences"]) == (8192, 1.0, ["END"])
