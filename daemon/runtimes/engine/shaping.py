@@ -162,7 +162,8 @@ def shaping(request: ProviderRequest, kind: EngineKind) -> Shaping | None:
 def _check_format(payload: Json) -> None:
     """A shape that is none would be left out without a word."""
     wanted = payload.get("response_format")
-    if wanted and mapping(wanted).get("type") not in ("text", "json_object"):
+    own = isinstance(mapping(wanted).get("schema"), dict)  # as llama.cpp takes it too
+    if wanted and not own and mapping(wanted).get("type") not in ("text", "json_object"):
         raise Invalid(
             "`response_format` asks for no shape that there is",
             hint='for example {"type": "json_schema", "json_schema": {"name": "n", "schema": {...}}}',

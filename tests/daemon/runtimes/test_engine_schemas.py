@@ -245,6 +245,8 @@ def test_a_shape_that_may_come_to_an_end_is_taken() -> None:
 def test_a_shape_that_is_none_is_refused(wanted: Any) -> None:
     with pytest.raises(Invalid, match="asks for no shape"):
         shaping(request("chat", response_format=wanted), KINDS["xllamacpp"])
+    own = {"type": "json_schema", "schema": {"type": "object"}}
+    assert shaping(request("chat", response_format=own), KINDS["xllamacpp"]) is None, "llama.cpp's own way"
 
 
 def test_what_the_library_does_not_survive_is_listed_and_others_are_answered() -> None:
