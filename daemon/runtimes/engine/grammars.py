@@ -16,7 +16,7 @@ _CHILD = "daemon.runtimes.engine.grammar_child"
 
 
 class Grammars:
-    """Started with the first question, and anew after one that it did not survive. For any thread."""
+    """Started with the first question, and anew where it has ended. For any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -25,6 +25,8 @@ class Grammars:
     def refusal(self, grammar: str) -> str | None:
         """Why it is none, or None."""
         with self._lock:
+            if self._child is not None and self._child.poll() is not None:
+                self._end()
             if self._child is None:
                 self._child = subprocess.Popen(
                     [sys.executable, "-P", "-m", _CHILD],
@@ -36,11 +38,15 @@ class Grammars:
                 )
             answer = _ask(self._child, json.dumps(grammar).encode() + b"\n")
             if answer is None:
-                self._child.kill()
-                self._child.communicate()
-                self._child = None
+                self._end()
                 return "it is too much for the library that makes grammars"
         return json.loads(answer) or None
+
+    def _end(self) -> None:
+        if self._child is not None:
+            self._child.kill()
+            self._child.communicate()
+            self._child = None
 
 
 def _ask(child: "subprocess.Popen[bytes]", question: bytes) -> bytes | None:

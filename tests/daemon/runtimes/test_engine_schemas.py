@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daemon.runtimes.engine.kinds import KINDS
-from daemon.runtimes.engine.schemas import gbnf, guided
+from daemon.runtimes.engine.schemas import _grammars, gbnf, guided
 from daemon.runtimes.engine.shaping import shaping
 from daemon.wire.codec import codec_for
 from reef.errors import Invalid
@@ -257,6 +257,18 @@ def test_what_the_library_does_not_survive_is_listed_and_others_are_answered() -
             of(a={"const": number // 2}) | {"additionalProperties": False},
             (),
         )
+
+
+def test_a_child_that_was_ended_meanwhile_is_started_anew() -> None:
+    """Nothing is refused for it."""
+    grammar = "%llguidance {}\nstart: %json {}"
+    assert _grammars.refusal(grammar) is None
+    child = _grammars._child
+    assert child is not None
+    child.kill()
+    child.wait()
+    assert _grammars.refusal(grammar) is None
+    assert _grammars.refusal("start: nonsense") is not None
 
 
 def test_numbers_that_a_grammar_rounds_are_listed() -> None:
