@@ -214,7 +214,8 @@ class HttpUpstream:
 
     def _headers(self, request: ProviderRequest) -> list[Header]:
         headers = for_upstream(request.headers, credentials=self._passthrough)
-        if request.dialect is not None:  # it was read as JSON, and vLLM reads nothing that is called a form
+        if request.dialect is not None and _FORM in headers:
+            # It was read as JSON, and vLLM reads nothing that is called a form.
             headers = [header for header in headers if header != _FORM]
         names = {name for name, _ in headers}
         headers.append(_PLAIN)

@@ -10,7 +10,7 @@ from daemon.runtimes.replayed import once
 from daemon.runtimes.router import Router
 from daemon.serving.bridging import JSON, bridged, cannot_count
 from daemon.serving.refusal import upstream_refused
-from daemon.serving.thoughts import Thoughts, may_be_refused, were_sent
+from daemon.serving.thoughts import REFUSALS, Thoughts, may_be_refused, were_sent
 from daemon.serving.turn import Turn
 from daemon.wire.codec import codec_for
 from daemon.wire.encoding import beginning
@@ -89,10 +89,10 @@ async def _sent(
     without; where that helps it is sent no more of it."""
     thinking = thoughts.go_to(runtime.name, turn)
     response = await runtime.send(_prepared(turn, router, runtime, body, thinking=thinking))
-    if response.status not in {400, 422} or not were_sent(turn):
+    if response.status not in REFUSALS or not were_sent(turn):
         return response
     said = await _words(response)
-    if not may_be_refused(response.status, said):
+    if not may_be_refused(said):
         return _replayed(response, said)
     attempts = turn.draft.attempts
     attempts.append(upstream_refused(runtime.name, response.status, said).message[:_FATE_CHARS])

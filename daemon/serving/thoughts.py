@@ -4,6 +4,8 @@ import re
 
 from daemon.serving.turn import Turn
 
+REFUSALS = frozenset({400, 422})
+"""How servers answer a request of which they do not take a part."""
 _KEY = b"reasoning_content"
 _WANTED = re.compile(
     rb"missing|pass(?:ed)? (?:it )?back|is required|must (?:be provided|include|contain)", re.IGNORECASE
@@ -31,6 +33,6 @@ def were_sent(turn: Turn) -> bool:
     return turn.crossing is not None and turn.crossing.thinks
 
 
-def may_be_refused(status: int, words: bytes) -> bool:
-    """Whether an error seems to be about thoughts that were sent."""
-    return status in {400, 422} and _KEY in words and not _WANTED.search(words)
+def may_be_refused(words: bytes) -> bool:
+    """Whether an error, with one of `REFUSALS`, seems to be about thoughts that were sent."""
+    return _KEY in words and not _WANTED.search(words)

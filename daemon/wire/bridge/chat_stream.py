@@ -24,7 +24,7 @@ from daemon.wire.bridge.neutral import Stop, Text, Thinking, Usage
 from daemon.wire.bridge.reading import texts
 from daemon.wire.codec import codec_for
 from daemon.wire.errors import error_in_event
-from daemon.wire.values import Json, dump, integer, load_object, mapping, mappings, string
+from daemon.wire.values import Json, clean, dump, integer, load_object, mapping, mappings, string
 
 
 @dataclass(slots=True)
@@ -73,7 +73,8 @@ class Reader:
             found.append(ThinkingDelta(text))
         for part in (*parts_of(delta.get("content"), Dropped()), *texts(delta.get("refusal"))):
             if isinstance(part, Text | Thinking):
-                found.append(TextDelta(part.text) if isinstance(part, Text) else ThinkingDelta(part.text))
+                said = clean(part.text)
+                found.append(TextDelta(said) if isinstance(part, Text) else ThinkingDelta(said))
         for call in calls_in(delta):
             found += self._part(call)
         if reason := string(choice.get("finish_reason")):

@@ -131,8 +131,10 @@ class Request:
     @property
     def chosen_in_vain(self) -> bool:
         """Whether a tool has to be called that is none of those that are left."""
-        named = self.choice is not None and self.choice.mode == "tool" and bool(self.tools)
-        return named and all(tool.name != self.choice.name for tool in self.tools if self.choice)
+        choice = self.choice
+        if choice is None or choice.mode != "tool" or not self.tools:
+            return False
+        return all(tool.name != choice.name for tool in self.tools)
 
     @property
     def demands(self) -> bool:
